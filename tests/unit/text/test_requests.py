@@ -36,6 +36,13 @@ def told(text: str) -> list[str]:
         ("Is rowing a good idea with my asthma?", ["User has asthma"]),
         ("Can I eat this with my peanut allergy?", ["User has a peanut allergy"]),
         ("As a nurse on night shifts, how do I sleep?", ["User is a nurse on night shifts"]),
+        ("as a nurse on rotating nights how should i eat", ["User is a nurse on rotating nights"]),
+        ("As someone who's been vegan for years, what do I eat?", ["User has been vegan for years"]),
+        ("As a person who works nights, when should I eat?", ["User works nights"]),
+        ("What may one lift at 28 weeks pregnant?", ["User is 28 weeks pregnant"]),
+        ("Is oat milk ok for a lactose intolerant man like me?", ["User is a lactose intolerant man"]),
+        ("gift for my grandad, turning 90, mad about cricket", ["User's grandad is turning 90, mad about cricket"]),
+        ("Wie sage ich meiner Chefin Frau Brandt ab?", ["Users Chefin ist Frau Brandt"]),
         ("What can I give my wife? She loves old maps.", ["User has a wife; she loves old maps"]),
         ("My kettle hums at night, is that normal?", ["User's kettle hums at night"]),
         ("Welches Futter ist gut für meine Katze?", ["User hat eine Katze"]),
@@ -64,12 +71,20 @@ def test_a_request_tells_whom_and_what_the_user_has(text: str, facts: list[str])
         "How do I tell my son's teacher the truth?",
         "As a lawyer, can you read this contract?",
         "Pls help me word a note for school",
+        "Suggest easy hikes that an old beagle can manage",
+        "Reply to this text: 'my mum loved the flowers'",
+        "Formulier mir bitte eine nette Nachricht an meine Schwiegereltern",
         "Earplug recs for side sleepers",
         "Plan a rainy Saturday for us, no museums please",
     ],
 )
 def test_what_is_invented_quoted_or_not_theirs_is_no_fact(text: str):
     assert told(text) == []
+
+
+def test_an_option_of_a_command_and_centuries_are_not_of_the_user():
+    assert told("My ffmpeg command makes a film without sound: ffmpeg -i in.mp4 -an out.mp4") == []
+    assert told("I used to own a Saab 900 years ago") == ["User used to own a Saab 900 years ago"]
 
 
 @pytest.mark.parametrize(
