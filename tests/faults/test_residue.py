@@ -33,7 +33,7 @@ def opened():
 
 with opened() as mnemic:
     for number in range(48):
-        said = SECRET if number in (5, 45) else f"On day {number} I sold bell {number}. I love bells."
+        said = SECRET if number in (5, 45) else f"On day {number} I sold bell {number}. I love old church bells."
         mnemic.capture(scope, user=said, assistant="Noted.")
     memory = mnemic.remember(scope, "User plays the quokkaphone")
     mnemic.remember(Scope(agent="tuner"), "The glockenspiel is tuned on Mondays", level="agent")

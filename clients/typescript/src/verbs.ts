@@ -852,8 +852,7 @@ export interface GraphExtractRequest {
 }
 
 /**
- * The entities with the most relations, in that order, and all edges between them. `is_cut`: there are more
- * entities.
+ * The entities with the most relations, in that order, and the edges between them. `is_cut`: there are more.
  */
 export interface GraphOverview {
   nodes: Node[];
