@@ -68,7 +68,7 @@ def introduces(text: str, known: str) -> bool:
     """True if a sentence only names what `known` tells more of: "User has a dog", and "User's dog Rex is three"."""
     bare = _INTRODUCTION.fullmatch(text)
     told = re.escape(" ".join(filter(None, bare.groups()))) if bare is not None else ""
-    owned = rf"{stored_texts(__name__)['owner']}{told}(?!\w)"
+    owned = "{owner}{told}{then}".format(told=told, **stored_texts(__name__))
     return bool(told) and re.search(owned, _CALLED.sub("", known)) is not None
 
 
