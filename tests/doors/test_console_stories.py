@@ -277,9 +277,12 @@ def test_a_prompt_counts_as_loading_until_its_last_request_is_answered(site: Sit
     held[-1].continue_()
     console.settle()
     console.page.unroute("**/recall*")
+    held.clear()
     console.page.route("**/memories?*", hold)  # for the first day of the sliders
     with console.page.expect_request("**/recall*"):
         console.page.reload()
+    while not held:  # it may come after the other
+        console.page.wait_for_timeout(10)
     held[-1].continue_()
     console.settle()
 
