@@ -2,32 +2,32 @@
 
     python benchmarks/everyday.py [--verbose]
 
-Each line of `everyday.jsonl` is a message with what a careful reader would note about the user, or nothing. Two writers
-who had not seen the rules invented them for this project. Most facts are not told plainly: "as a paramedic, when should
-I …?", "mine goes mad for it". Every message is captured for a user of its own, without a model. "Stored": messages from
-which something is stored. "Facts found": facts of English messages that are like a stored one (token F1 of at least
-0.4). The rules were written with the messages of the first writer and half of the second writer's in view. Of the other
-half, only the counts were seen.
+Each line of `everyday.jsonl` is a message with what a careful reader would note about the user, or nothing. Two
+writers who had not seen the rules invented them for this project. Most facts are not told plainly: "as a paramedic,
+when should I …?", "mine goes mad for it". Every message is captured for a user of its own, without a model. "Stored":
+messages from which something is stored. "Facts found": facts of English messages that are like a stored one, as in
+`fit/keep.py`. The rules were written with the messages of the first writer and half of the second writer's in view. Of
+the other half, only the counts were seen.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.fit.keep import count_pairs
 from benchmarks.machine import keep, provenance, table
 from mnemic import Mnemic, Scope
+from mnemic.evaluation.extraction_words import Bag, bag
 from mnemic.text.languages import detect
 
 MESSAGES = Path(__file__).with_name("everyday.jsonl")
 GROUPS = {"in view": "abc", "held out": "d"}
-LIKE = 0.4
 
 
 def main() -> int:
@@ -51,7 +51,7 @@ def main() -> int:
         telling = [message for message in chosen if message["facts"]]
         silent = [message for message in chosen if not message["facts"]]
         english = [message for message in telling if detect(message["text"]).code == "en"]
-        found = sum(count_alike(message["facts"], stored[message["id"]]) for message in english)
+        found = sum(count_pairs(*map(to_bags, (message["facts"], stored[message["id"]]))) for message in english)
         rows.append(
             [
                 name,
@@ -66,27 +66,9 @@ def main() -> int:
     return 0
 
 
-def count_alike(facts: Sequence[str], told: Iterable[str]) -> int:
-    """The facts that are like a stored text, each text counted once, the most alike first."""
-    stored = [words_of(text) for text in told]
-    wanted = [words_of(fact) for fact in facts]
-    pairs = sorted((-likeness(a, b), i, k) for i, a in enumerate(wanted) for k, b in enumerate(stored))
-    taken: tuple[set[int], set[int]] = (set(), set())
-    for value, i, k in pairs:
-        if -value >= LIKE and i not in taken[0] and k not in taken[1]:
-            taken[0].add(i)
-            taken[1].add(k)
-    return len(taken[0])
-
-
-def likeness(one: set[str], other: set[str]) -> float:
-    """Token F1 of two sets of words, 0..1."""
-    return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
-
-
-def words_of(text: str) -> set[str]:
-    """The words of a text without articles and "User"."""
-    return set(re.findall(r"[a-z0-9]+", text.casefold())) - {"user", "s", "a", "an", "the"}
+def to_bags(texts: Iterable[str]) -> list[Bag]:
+    """The stems of each text."""
+    return [bag(text) for text in texts]
 
 
 if __name__ == "__main__":

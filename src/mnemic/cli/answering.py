@@ -54,9 +54,7 @@ SWITCH_S = 0.0005
 """How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
 
 DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.console.app", "mnemic.rest.app")
-"""The modules whose `door` is called, in the order of their routes. REST answers all other requests,
-so it is the last.
-"""
+"""The modules whose `door` is called, in the order of their routes. REST, which answers the rest, is the last."""
 
 LEAST_THREADS = 2  # so that one slow read does not hold up every other
 FILES_OF_A_CONNECTION, SPARE_FILES = 2, 256

@@ -351,8 +351,9 @@ class _Writer:
     def _find_alike(self, prepared: Prepared, memory: Memory, known: Sequence[Memory]) -> list[Memory]:
         """What is near by its vector and may say the same. What fills a slot is settled by its value."""
         own = prepared.vectors[0] if prepared.vectors else None
-        active = [m for m in known if m.state is State.ACTIVE and is_mergeable(m, replace(memory, kind=m.kind))]
+        active = [m for m in known if m.state is State.ACTIVE]
         named = [m for m in active if introduces(memory.text, m.text) or introduces(m.text, memory.text)]
+        named = [m for m in named if is_mergeable(m, replace(memory, kind=m.kind))]
         alike = [m for m in active if _may_restate(m, memory)]
         if own is None or filled_of(memory) is not None or not alike:
             return named

@@ -363,7 +363,7 @@ class Jobs(Protocol):
         ...
 
     def retry(self, partitions: Sequence[Partition] | None, ids: Sequence[str], now: datetime) -> int:
-        """Make dead jobs pending again: the oldest of each key, if none is pending or running. Returns how many."""
+        """Make dead jobs pending, with no attempts: the oldest of each key, if none is active. Returns how many."""
         ...
 
 

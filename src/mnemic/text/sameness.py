@@ -28,7 +28,8 @@ _DENIALS = tuple(
     (_pattern(name), f"{name}_denied")
     for name in ["is_not", "can_not", "always", "never", "does_not", "no_longer", "stopped", "is", "can", "does"]
 )
-_INTRODUCTION, _CALLED = _pattern("introduction"), _pattern("called")
+_INTRODUCTION, _CALLED, _OWNER = _pattern("introduction"), _pattern("called"), _pattern("owner")
+_ENDED, _NO_NOUN = _pattern("ended"), _pattern("no_noun")
 _AFTERWARDS = late_pattern(r" (?:any ?more|any longer)$")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "be": "is"}
 _REGULAR_ES = ("s", "x", "z", "ch", "sh", "o")
@@ -67,9 +68,11 @@ def covers_names(known: str, text: str) -> bool:
 def introduces(text: str, known: str) -> bool:
     """True if a sentence only names what `known` tells more of: "User has a dog", and "User's dog Rex is three"."""
     bare = _INTRODUCTION.fullmatch(text)
-    told = re.escape(" ".join(filter(None, bare.groups()))) if bare is not None else ""
-    owned = "{owner}{told}{then}".format(told=told, **stored_texts(__name__))
-    return bool(told) and re.search(owned, _CALLED.sub("", known)) is not None
+    if bare is None or _ENDED.search(known):
+        return False
+    told, plain = " ".join(filter(None, bare.groups())), _CALLED.sub("", known)
+    ends = [owner.end() + len(told) for owner in _OWNER.finditer(plain) if plain.startswith(told, owner.end())]
+    return any(_NO_NOUN.match(plain, end) for end in ends)
 
 
 def may_be_same(one: str, other: str) -> bool:

@@ -82,6 +82,17 @@ def test_what_is_invented_quoted_or_not_theirs_is_no_fact(text: str):
     assert told(text) == []
 
 
+@pytest.mark.parametrize(
+    "text, order",
+    [
+        ("From now on, translate my messages into German.", "always translate their messages into German"),
+        ("I wish it were spring. From now on, call me Chief.", "always call them Chief"),
+    ],
+)
+def test_a_wish_or_a_translation_leaves_a_standing_order_alone(text: str, order: str):
+    assert told(text) == [f"User wants the assistant to {order}"]
+
+
 def test_an_option_of_a_command_and_centuries_are_not_of_the_user():
     assert told("My ffmpeg command makes a film without sound: ffmpeg -i in.mp4 -an out.mp4") == []
     assert told("I used to own a Saab 900 years ago") == ["User used to own a Saab 900 years ago"]

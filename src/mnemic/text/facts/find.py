@@ -80,9 +80,11 @@ def find_statements(text: str) -> list[Statement]:
 def _find_owned(sentence: str, start: int, told: Sequence[Statement], language: Language) -> Iterator[Statement]:
     """What a request says in passing of the user's people, pets, things and health: "a toy for my cat Luna"."""
     rules = language.statements
+    unowned = (rules.unreal, rules.one_task, rules.condition)
+    if not rules.refused.search(sentence) or any(rule.search(sentence) for rule in unowned):
+        return
     unquoted = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), sentence)
-    is_real = not (rules.one_task.search(sentence) or rules.condition.search(sentence))
-    for template, rule in rules.owned if is_real and rules.refused.search(sentence) else ():
+    for template, rule in rules.owned:
         for match in rule.finditer(unquoted):
             left, right = start + match.start(), start + match.end()
             if not any(each.start < right and left < each.end for each in told):

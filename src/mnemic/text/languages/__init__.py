@@ -69,7 +69,8 @@ class StatementRules:
     "I". `is_told`: the clause's third person is a true sentence; false for "we're eleven", which is not true of one
     person. `first_person`: words that must not remain in the third person outside quotations. `declared`: decisions,
     lessons and standing orders, as templates for their groups and patterns. `tell_order` puts an order into the third
-    person. `one_task`: a text whose orders are for one task, or no fact. `owned`: told by a request: "my cat Luna".
+    person. `one_task`: a text whose orders are for one task. `owned`: whom and what a request says that the
+    user has, as `declared`. `unreal`: jokes, suppositions and translations, in which nothing is owned.
     """
 
     opening: re.Pattern[str]
@@ -95,6 +96,7 @@ class StatementRules:
     tell_order: Callable[[str], str] = lambda order: order
     one_task: re.Pattern[str] = NEVER
     owned: Rules = ()
+    unreal: re.Pattern[str] = NEVER
 
     def goes_on(self, clause: str) -> bool:
         """True for a clause that continues the previous statement: "It was …", "I got them on Friday"."""
