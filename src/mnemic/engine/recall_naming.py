@@ -72,7 +72,7 @@ def retold(text: str, names: set[str]) -> str:
 
 
 def _names(engine: Engine, scope: Scope, text: str, *, is_searched: bool) -> set[str]:
-    """The user's names that may be in the text, those in facts too if `is_searched`. A text without any: none read."""
+    """The user's names that may be in the text, those in facts too if `is_searched`. Without any, reads nothing."""
     if scope.user is None:
         return set()
     names = {scope.user} if scope.user.replace("-", "").isalpha() else set[str]()

@@ -30,7 +30,7 @@ class SentenceTransformersEmbedder:
         query_prefix: str | None = None,
         document_prefix: str | None = None,
     ) -> None:
-        """`model`: a name or folder. `device`: "cpu", "cuda", …. Loads no model. `ConfigError`: no extra."""
+        """`model`: a name or folder. `device`: "cuda", …. Loads no model. Raises `ConfigError` without the extra."""
         self._package: Any = import_extra("sentence_transformers", "sentence-transformers")
         self._known = known_model(model).with_prefixes(query_prefix, document_prefix)
         self._source = model
