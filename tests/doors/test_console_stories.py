@@ -55,14 +55,18 @@ def test_keys_go_anywhere_and_walk_through_a_list(site: Site, console: Console):
 
 
 def go(console: Console, words: str) -> None:
-    """Go somewhere by the palette."""
+    """Go somewhere else by the palette, and wait until that page shows all."""
     console.settle()
+    left = console.page.query_selector("main h1")
+    assert left
     console.page.keyboard.press("Control+k")
     console.page.get_by_role("option").first.wait_for()
     console.page.wait_for_load_state("networkidle")  # users and conversations are in the list
     console.page.keyboard.type(words)
     console.page.get_by_role("option", selected=True).get_by_text(words).wait_for()
     console.page.keyboard.press("Enter")
+    left.wait_for_element_state("hidden")  # the next page replaces it
+    console.settle()
 
 
 @pytest.mark.requirement("P-27", "P-63")
