@@ -196,12 +196,13 @@ def _read_weekend(match: re.Match[str], today: datetime, words: DateRules) -> Wh
 
 
 def _read_near_month(match: re.Match[str], today: datetime, words: DateRules) -> When:
-    """The latest such month before this one, or the first after it."""
+    """The latest such month before this one, that of this year, or the first after this one."""
     names = words.months.split(",")
     month = next(place for place, forms in enumerate(names, start=1) if match["month"] in forms.split())
-    is_last = words.steps[match["step"]] == "last"
-    year = today.year - int(is_last and month >= today.month) + int(not is_last and month <= today.month)
-    return _span(datetime(year, month, 1, tzinfo=UTC), "month")
+    step = words.steps[match["step"]]
+    is_over = step == "last" and month >= today.month
+    is_ahead = step in ("next", "coming") and month <= today.month
+    return _span(datetime(today.year - is_over + is_ahead, month, 1, tzinfo=UTC), "month")
 
 
 def _read_day_of_week(match: re.Match[str], today: datetime, words: DateRules) -> When:
