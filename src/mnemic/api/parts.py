@@ -84,9 +84,7 @@ class ProfileVerbs:
 
 @check_arguments("documents.")
 class DocumentVerbs:
-    """Ingested documents. Use a document's id or its source. Raises `NotFoundError` for a document outside the
-    scope.
-    """
+    """Ingested documents. Use a document's id or its source. Raises `NotFoundError` for one outside the scope."""
 
     def __init__(self, engine: Engine, actor: str) -> None:
         self._engine, self._actor = engine, actor

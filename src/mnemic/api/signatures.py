@@ -1,6 +1,4 @@
-"""Reads the verbs' signatures and docstrings once. REST, the remote client and the command line are derived from
-them.
-"""
+"""Reads the verbs' signatures and docstrings once. REST, the remote client and the commands are derived from them."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence

@@ -55,6 +55,9 @@ DUE: Mapping[Language, str] = {"en": "(due {}) ", "zh": "（{}到期）"}
 BECAUSE_DUE = Contribution("due", 1.0, 1.0, 1.0)
 """The contribution of a hit that was found because it is due."""
 
+AS_OF: Mapping[Language, str] = {"en": "(as of {}) ", "zh": "（截至{}）"}
+"""Prefix of a memory of an earlier day: what it tells may have changed since."""
+
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
 """Prefix of a flagged memory."""
 
@@ -191,7 +194,10 @@ class Filling:
             is_flagged = isinstance(item, Memory) and bool(item.flags)
             lead = TO_BE_CONFIRMED[self._language] if is_flagged else ""
             days = due_in(item.bookkeeping) if isinstance(item, Memory) and BECAUSE_DUE in hit.contributions else None
-            lead += DUE[self._language].format(" – ".join(dict.fromkeys(days))) if days else ""
+            if days:
+                lead += DUE[self._language].format(" – ".join(dict.fromkeys(days)))
+            elif (told := item.observed_at.date()) < self._engine.clock.now().date():
+                lead += AS_OF[self._language].format(told)
             if is_quoted(item):
                 lead += f"{source_of(item)}: "
         frame = self._count(f'- [1] {lead}""' if is_quoted(item) else f"- [1] {lead}")

@@ -12,7 +12,7 @@ from mnemic.engine.indexing import Asked
 from mnemic.engine.recall import least_beside
 from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import Scale
-from mnemic.model.item import Chunk, Memory, Message
+from mnemic.model.item import Chunk, Memory, Message, Role
 from mnemic.model.recall import SHOWN_RELEVANCE, Hit, Recall
 from mnemic.model.scope import Level
 from mnemic.ranking import silence
@@ -23,9 +23,7 @@ from mnemic.text.languages import detect
 
 INCLUDED = Scale()  # that of the included embedding model
 SURE = 0.9
-"""A fact of this relevance answers by itself, whatever form the prompt has. Messages are too many and too much alike
-for that.
-"""
+"""A fact this relevant answers by itself, whatever form the prompt has. Messages are too many and too alike for it."""
 
 SURE_NAMED = 0.4
 """The same for a hit with the name that a short question asks about ("Who is Okafor?"). In ten short talks, every such
@@ -44,9 +42,7 @@ In a small store, a hit above this is no coincidence, so the prompt's form count
 """
 
 UNUSUAL = 0.1
-"""Minimum certainty for these hits. In stores of 10 to 350 rows, one in a thousand of 5,440 unrelated prompts then gets
-a context.
-"""
+"""Minimum certainty for these hits: one in a thousand of 5,440 unrelated prompts then gets a context (10-350 rows)."""
 
 _ANALYSER = Analyser()
 LEAST_PASSAGE = SHOWN_RELEVANCE
@@ -57,6 +53,9 @@ LEAST_MESSAGE = 0.1
 """A message below it is noise where all that was found fits into the budget; one with few words of content needs more.
 Elsewhere messages stand by their rank: this floor would cost BEAM a tenth of its evidence.
 """
+
+LATER_MESSAGE = 0.02
+"""The same for what the user said on a later day than the best hit: it may tell, in passing, what changed since."""
 
 NO_MESSAGE = 0.01
 """A message below this relevance is always noise. LoCoMo and BEAM lose no evidence; with 0.02, BEAM loses a point."""
@@ -147,7 +146,11 @@ def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0)
     of_level = {Level.USER: own, Level.ORG: max(least, least_beside(best, FACT_GAP))}
     floors = {hit.id: of_level.get(hit.item.partition.level, least) for hit in memories}
     floors |= {hit.id: max(own, beside_message) for hit in memories if _is_users_fact(hit, may_fill_slot=False)}
-    floors |= {hit.id: _least_of_message(hit, least_message) for hit in hits if isinstance(hit.item, Message)}
+    since = max((hit for hit in hits if not isinstance(hit.item, Chunk)), key=_relevance, default=None)
+    for hit in hits:
+        if isinstance(hit.item, Message):
+            is_later = since is not None and hit.item.role is Role.USER and hit.at.date() > since.at.date()
+            floors[hit.id] = _least_of_message(hit, min(least_message, LATER_MESSAGE) if is_later else least_message)
     return tuple(hit for hit in hits if hit.relevance is None or hit.relevance >= floors.get(hit.id, passage))
 
 
@@ -163,7 +166,11 @@ def _passages(hits: Iterable[Hit]) -> Iterable[Hit]:
 
 
 def _best(hits: Iterable[Hit]) -> float:
-    return max((hit.relevance or 0.0 for hit in hits), default=0.0)
+    return max(map(_relevance, hits), default=0.0)
+
+
+def _relevance(hit: Hit) -> float:
+    return hit.relevance or 0.0
 
 
 def _is_users_fact(hit: Hit, *, may_fill_slot: bool = True) -> bool:

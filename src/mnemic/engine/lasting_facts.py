@@ -188,9 +188,7 @@ def remove_derived(work: UnitOfWork, partition: Partition, key: str, value: str)
 
 
 def forget_deleted(hand: Hand, memories: Sequence[Memory]) -> int:
-    """Remove derived profile entries with the values of deleted memories, unless another one supports them. Returns
-    their number.
-    """
+    """Remove derived profile entries with values of deleted memories that no other supports. Returns their number."""
     removed = 0
     for memory in memories:
         filled = filled_of(memory)

@@ -78,9 +78,7 @@ def openclaw(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
 
 
 def codex(mnemic: AnyMnemic, scope: Scope, event: Event) -> str:
-    """Answer a Codex hook. `UserPromptSubmit` returns memory for the prompt and captures the prompt. `Stop` captures
-    the answer.
-    """
+    """Answer a Codex hook. `UserPromptSubmit` returns memory and captures the prompt; `Stop` captures the answer."""
     scope = _in_session(scope, event.get("session_id"))
     answer = _answer_prompt(mnemic, scope, event) if event.get("hook_event_name") == "UserPromptSubmit" else ""
     said = ((Role.USER, event.get("prompt")), (Role.ASSISTANT, event.get("last_assistant_message")))

@@ -1,6 +1,4 @@
-"""Items (messages, memories, chunks) with their drafts, states and origins, and facts, gems, conversations, profiles
-and reviews.
-"""
+"""Items (messages, memories, chunks): drafts, states and origins. Facts, gems, conversations, profiles and reviews."""
 
 from __future__ import annotations
 

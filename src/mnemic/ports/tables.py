@@ -137,9 +137,7 @@ class Upkeep(Protocol):
         ...
 
     def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
-        """The first memories by id after `after` ("": from the start), including expired and private ones, not erased
-        ones.
-        """
+        """The first memories by id after `after` ("": from the start), expired and private ones too, but not erased."""
         ...
 
     def private_agents(self, partition: Partition) -> list[str]:

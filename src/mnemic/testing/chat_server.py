@@ -21,9 +21,7 @@ EVENTS = "text/event-stream"
 
 
 class Ending(Enum):
-    """What the server does when everything is sent: end the reply, break it off, be silent, drip for ever, or say more
-    for ever.
-    """
+    """What the server does when all is sent: end the reply, break it off, be silent, drip for ever, or say more."""
 
     END = "end"
     BREAK = "break"

@@ -82,9 +82,7 @@ class Caller:
             raise ForbiddenError(f"this request requires a key with the {right.value!r} right")
 
     def require_operator(self) -> None:
-        """Raises `ForbiddenError` unless the caller may manage the whole store: with the right
-        admin in the org `default`.
-        """
+        """Raises `ForbiddenError` unless the caller may manage the whole store: right admin in the org `default`."""
         self.require(Right.ADMIN)
         self.require_store("an admin key")
 

@@ -86,3 +86,15 @@ def test_what_the_user_says_next_comes_with_the_best_message(mnemic: Mnemic):
     assert "ok decided, SumUp from 1 April" in shown
     assert "Mongolia" not in shown
     assert "Polish" not in block(mnemic, "when do we open on Saturdays?")
+
+
+def test_what_the_user_said_on_a_later_day_is_shown_beside_a_fact_that_it_may_replace(mnemic: Mnemic):
+    role = "What is my role in the allotment association?"
+    passing = "They voted me chair last night and the cash box goes to poor Winston."
+    told = ("I am treasurer of our allotment association", passing)
+    for user, days in (("later", ("2024-01-05", "2025-03-16")), ("same", ("2025-03-16", "2025-03-16"))):
+        for number, (text, day) in enumerate(zip(told, days, strict=True)):
+            mnemic.capture(Scope(user=user, session=f"{number}"), user=text, observed_at=f"{day}T12:00Z")
+        mnemic.work()
+    assert "voted me chair" in mnemic.context(Scope(user="later"), role).text
+    assert "voted me chair" not in mnemic.context(Scope(user="same"), role).text

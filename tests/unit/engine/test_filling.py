@@ -122,3 +122,15 @@ def test_praise_is_left_out_and_the_question_that_an_answer_belongs_to_stays(mne
     assert "What was the hardest part?" in shown
     assert "amazing" not in shown
     assert "sounds great" not in shown
+
+
+def test_a_memory_of_an_earlier_day_is_shown_with_the_day(mnemic: Mnemic):
+    mnemic.remember(ANNA, "User is learning Korean", observed_at="2024-01-20T12:00Z")
+    mnemic.remember(ANNA, "User is learning Welsh")
+    mnemic.remember(ANNA, "Lessons are free", level="org", observed_at="2024-02-01T12:00Z")
+    facts = mnemic.context(ANNA, "Which languages am I learning, and are lessons free?").blocks["facts"]
+    assert "] (as of 2024-01-20) User is learning Korean" in facts
+    assert "] User is learning Welsh" in facts
+    assert "] (as of 2024-02-01) Lessons are free" in facts
+    chinese = mnemic.context(ANNA, "我在学什么语言？User is learning", language="zh").blocks["facts"]
+    assert "（截至2024-01-20）User is learning Korean" in chinese
