@@ -3,14 +3,16 @@
     python benchmarks/changes.py [--verbose]
 
 Each line of `changes.jsonl` is the story of one user: messages of different days, invented for this project by writers
-who had not seen the rules. A later message tells in passing what changed ("handed in my notice at Deloitte, bakery job
-starts in May"), or only looks like it (a "decoy": a sister moved, a car is borrowed). `now`: words of which a right
-answer to `ask` has one; `old`: words that no memory may have that counts as true now.
+who had not seen the rules. In a to d, a later message tells in passing what changed ("unpacked the last box in our new
+place in Hull"), in e to g directly ("We sold the Octavia last week"). Or it only looks like it (a "decoy": a sister
+moved, a car is borrowed). `now`: words of which a right answer to `ask` has one; `old`: words that no memory may have
+that counts as true now.
 
 "stored": of the stories, those with a current memory that tells the new state. "old ended": of those whose old state
 was stored, those in which it counts as true no longer. "right": stored, and no old state left. "evidence": the context
 of the question has one of the words, in a store of this story alone and in one that it shares with four others. The
-rules were written with the stories a, b and c in view (c is German and Chinese). Of d, only the counts were seen.
+rules were written with the stories a, b, c (German and Chinese), e and g (German) in view. Of d and f, only the counts
+were seen.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from benchmarks.machine import keep, provenance, table
 from mnemic import Mnemic, Scope
 
 STORIES = Path(__file__).with_name("changes.jsonl")
-HELD_OUT = "d"
+HELD_OUT = ("d", "f")
 SHARING = 5  # stories in one store
 HEAD = ["stories", "number", "stored", "old stored", "old ended", "right", "evidence alone", "shared", "items shown"]
 
@@ -37,16 +39,16 @@ HEAD = ["stories", "number", "stored", "old stored", "old ended", "right", "evid
 def main() -> int:
     """Replay every story, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--verbose", action="store_true", help="print each story of a, b and c that went wrong")
+    parser.add_argument("--verbose", action="store_true", help="print each story in view that went wrong")
     options = parser.parse_args()
     stories = [json.loads(line) for line in STORIES.read_text(encoding="utf-8").splitlines()]
     rows: list[list[str]] = []
     for kind in ("change", "decoy"):
         for name in sorted({story["id"][0] for story in stories}):
             group = [story for story in stories if story["id"][0] == name]
-            found = list(measure(group, kind, is_verbose=options.verbose and name != HELD_OUT))
+            found = list(measure(group, kind, is_verbose=options.verbose and name not in HELD_OUT))
             sums = [sum(column) for column in zip(*found, strict=True)]
-            label = f"{kind}s {name}" + (", held out" if name == HELD_OUT else "")
+            label = f"{kind}s {name}" + (", held out" if name in HELD_OUT else "")
             rows.append([label, str(len(found)), *map(str, sums)])
     text = "# Changes told in passing\n\n" + str(__doc__).split("\n\n", 2)[2].strip() + "\n\n"
     keep("changes.md", text + provenance("python benchmarks/changes.py") + "\n\n" + table(HEAD, rows) + "\n")

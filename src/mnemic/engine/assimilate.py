@@ -81,10 +81,11 @@ def near(engine: Engine, visible: Visibility, fact: Fact, vectors: ItemVectors |
     return [Near(m, None if np.isnan(cosines[m.id]) else cosines[m.id]) for m in memories]
 
 
-def near_text(engine: Engine, visible: Visibility, text: str) -> list[Memory]:
-    """The memories nearest to a text, in no order: what a model should know before it reads the text."""
+def near_text(engine: Engine, visible: Visibility, text: str, *, by_words: bool = False) -> list[Memory]:
+    """The memories nearest to a text, in no order. `by_words`: those that share words with it, without a vector."""
     whole = Fact(text=text, kind=Kind.FACT, observed_at=engine.clock.now())
-    return [each.memory for each in near(engine, visible, whole, fact_vectors(engine, [whole])[0])]
+    vectors = None if by_words else fact_vectors(engine, [whole])[0]
+    return [each.memory for each in near(engine, visible, whole, vectors)]
 
 
 def judged(engine: Engine, facts: Sequence[Fact], nears: Sequence[Sequence[Near]]) -> list[Mapping[str, Judgement]]:

@@ -12,7 +12,7 @@ from mnemic.engine.assimilate import Place, near_text
 from mnemic.engine.edit import Editor, gives_way
 from mnemic.engine.engine import SessionRun
 from mnemic.engine.fields import ended, filled_of, slot_notes, with_text
-from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
+from mnemic.engine.indexing import Layers, document_vectors, indexed_text, put_vectors
 from mnemic.engine.lasting_facts import remove_derived
 from mnemic.model.item import Memory, Message, Provenance, Role, State, Trust
 from mnemic.model.records import Action
@@ -23,13 +23,18 @@ from mnemic.text.facts.corrections import (
     correct,
     cut_half,
     find_corrections,
+    find_endings,
     find_over,
+    hide_topic,
+    is_over,
     read_withdrawal,
+    tell_over,
 )
 from mnemic.text.facts.find import EXTRACTOR, SPAN_SUPPORT, VERSION, label_time
 from mnemic.text.facts.when import cut_label, find_time
 from mnemic.text.languages import detect
 
+MOST_TOLD_OVER = 2
 LOOK_BACK = 12  # messages before a correction that may have the wrong value: six turns, as far as people point back
 
 
@@ -44,13 +49,14 @@ class Correcting(SessionRun):
         changes, spans = self._correct(message, reply)
         self._write(visible, changes, f"corrected: message {message.id}")
         withdrawal = None if changes else read_withdrawal(message.text)
-        if withdrawal is not None:
-            over = self._find_over(visible, message, withdrawal)
-            self._write(visible, [*_end(over, withdrawal, message)], f"taken back: message {message.id}")
-            if withdrawal.ends in ("name", "employer", "partner"):  # the profile may have it without a memory
-                with self._engine.store.write() as work:
-                    key = "name" if withdrawal.ends == "name" else "employer"
-                    remove_derived(work, self._partition, key, withdrawal.text)
+        over = [*_end(self._find_over(visible, message, withdrawal), withdrawal, message)] if withdrawal else []
+        if not changes:
+            over = over or self._find_told(visible, message)
+            self._write(visible, over, f"taken back: message {message.id}")
+        if withdrawal is not None and withdrawal.ends in ("name", "employer", "partner"):
+            with self._engine.store.write() as work:  # the profile may have it without a memory
+                key = "name" if withdrawal.ends == "name" else "employer"
+                remove_derived(work, self._partition, key, withdrawal.text)
         return spans
 
     def _write(self, visible: Visibility, changes: Sequence[tuple[Memory, Memory]], reason: str) -> None:
@@ -98,11 +104,29 @@ class Correcting(SessionRun):
 
     def _find_over(self, visible: Visibility, message: Message, withdrawal: Withdrawal) -> list[Memory]:
         """The orders, plans or ties that a message takes back."""
-        now = message.observed_at
-        near = near_text(self._engine, visible, withdrawal.text)
-        own = [memory for memory in near if _is_own(memory, message) and memory.observed_at <= now]
-        live = [memory for memory in own if memory.valid_to is None or memory.valid_to > now]
+        live = self._list_live(visible, message, withdrawal.text)
         return find_over(withdrawal, [(memory, filled_of(memory)) for memory in live])
+
+    def _find_told(self, visible: Visibility, message: Message) -> list[tuple[Memory, Memory]]:
+        """The memories that a sentence ends in passing, in the estimate of a classifier, as they were and with an end.
+        A sentence that seems to end more than `MOST_TOLD_OVER` is about something common, and ends none.
+        """
+        found: dict[str, tuple[Memory, Memory]] = {}
+        for sentence in find_endings(message.text):
+            near = self._list_live(visible, message, sentence, by_words=True)
+            hidden = {hide_topic(sentence, memory.text): memory for memory in near} if near else {}
+            layers: Layers = {}
+            document_vectors(self._engine, [text for text in hidden if text], layers)
+            over = [memory for text, memory in hidden.items() if text in layers and is_over(layers[text])]
+            if len(over) <= MOST_TOLD_OVER:
+                found |= {old.id: (old, new) for old, new in _end(over, tell_over(sentence), message)}
+        return [*found.values()]
+
+    def _list_live(self, visible: Visibility, message: Message, text: str, *, by_words: bool = False) -> list[Memory]:
+        """The user's own memories near a text that hold when the message is said."""
+        now, near = message.observed_at, near_text(self._engine, visible, text, by_words=by_words)
+        own = [memory for memory in near if _is_own(memory, message) and memory.observed_at <= now]
+        return [memory for memory in own if memory.valid_to is None or memory.valid_to > now]
 
 
 def _end(over: Sequence[Memory], withdrawal: Withdrawal, message: Message) -> Iterator[tuple[Memory, Memory]]:

@@ -5,27 +5,38 @@ that has some. Where it is unclear what was wrong, nothing is taken back.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mnemic.model.item import Memory
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.facts.find import is_anothers, terms_of
 from mnemic.text.facts.when import cut_label
+from mnemic.text.facts.worth import Doubles, Head, decode_weights
 from mnemic.text.languages import NEVER, CorrectionRules, Language, detect, languages, lookup
 from mnemic.text.normalise import late_pattern
 from mnemic.text.sentences import sentences
 from mnemic.text.slots import ORDER, Filled, forbids, read_alternative
 
 MAX_CHARS = 200  # of a message; a longer one says more than what was wrong
+MAX_PASSING = 400  # of a message that tells in passing what is over
 NEAR = 3  # messages of the user whose wrong value need not be named
 
 MAX_WORDS = 14
 """A sentence with more words corrects no value. Without a limit, 18 of 5,395 messages changed something by mistake."""
 
+LEAST_SHARE = 0.3  # of a memory's topic terms that a sentence about its end repeats, unless it repeats a name
+MOST_TOLD = 40  # words of a sentence that tells in passing what is over
 ALIKE = 0.6
 """Two words so alike may be spellings of one name: "Dona" and "Dana" (the ratio of `difflib`)."""
 
@@ -41,6 +52,10 @@ _MOST_TIMES = 5  # that a number may be larger or smaller than the wrong one
 _NAMES = ("name", f"{ORDER}call them")
 _HAN = late_pattern("[\u4e00-\u9fff]")
 _CLAUSE = late_pattern(r"(?:[^,;:，；：.]|[.:](?!\s))+[,;:，；：.]?")
+PHRASE_BUCKETS = 4096
+_PLAIN = late_pattern(r"[a-z']+")
+_TOPIC = "it"
+_TOKEN = late_pattern(r"[\w'’]+|[^\w\s]")
 _WORD = late_pattern(r"[^\s,;:!?()\"“”]+")
 
 
@@ -57,18 +72,79 @@ class Correction:
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
     """What no longer holds: the `text` that says so and its terms, and the `clause` that says it is over. `ends`:
-    "over", "partner", "job" or "name"; or the value of a standing order ("always", "never", or "order" for any).
+    "over", "partner", "job" or "name"; or the value of a standing order ("always", "never", or "order" for any). `tie`:
+    what a memory of what is over must tell.
     """
 
     text: str
     ends: str
     terms: frozenset[str]
     clause: str = ""
+    tie: str = "over"
 
 
 def takes_back(message: str) -> bool:
-    """True for a short message that may correct a value, or takes back an order, a plan or a tie."""
-    return any(_is_cue(sentence, language.corrections) for _, sentence, language in _read_sentences(message))
+    """True for a short message that may correct a value, or tells that an order, a plan, a tie or a habit is over."""
+    passing = _read_sentences(message, is_passing=True)
+    return any(_is_cue(sentence, language.corrections) for _, sentence, language in passing) or bool(
+        find_endings(message)
+    )
+
+
+def find_endings(message: str) -> list[str]:
+    """The sentences of a message whose words may tell, in English, that something is over. Their judgement comes later:
+    of the statements of other talks, one in six is found.
+    """
+    heads, language = load_endings(), detect(message)
+    read = [text for _, text, each in _read_sentences(message, is_passing=True) if each is language]
+    plain = [text for text in read if not language.corrections.unsure.search(text) and len(text.split()) <= MOST_TOLD]
+    if not heads or not plain or language.code != "en":
+        return []
+    return [text for text, odds in zip(plain, heads[0].odds(hash_phrases(plain)), strict=True) if odds > 0]
+
+
+def hash_phrases(texts: Sequence[str]) -> Doubles:
+    """Which words and pairs of words each text has, hashed, `(n, PHRASE_BUCKETS)`, with rows of length 1."""
+    found = np.zeros((len(texts), PHRASE_BUCKETS))
+    for row, text in enumerate(texts):
+        words = ["^", *_PLAIN.findall(text.lower().replace("’", "'"))]
+        for phrase in (*words, *map(" ".join, pairwise(words))):
+            found[row, crc32(phrase.encode()) % PHRASE_BUCKETS] = 1.0
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def hide_topic(sentence: str, memory: str) -> str:
+    """A sentence with "it" for the words that it shares with a memory, so that only what is said of it counts; "" if it
+    shares none, or if the memory tells something past.
+    """
+    language, said = detect(memory), cut_label(memory)
+    is_past = language.dates.is_past(said.casefold()) and not language.corrections.ongoing.search(said)
+    topics = frozenset[str]() if is_past else _topic_terms(said, language)
+    shared = topics & _topic_terms(sentence, language)
+    is_named = any(word[:1].isupper() and shared & _unify(word, language) for word in said.split()[1:])
+    is_about = is_named or len(shared) >= LEAST_SHARE * len(topics)
+    if not is_about or shared == _topic_terms(sentence, language):  # another thing, or the memory said again
+        return ""
+    words = [_TOPIC if shared & _unify(word, language) else word for word in _TOKEN.findall(sentence.lower())]
+    runs = [word for word, before in zip(words, ["", *words], strict=False) if not word == before == _TOPIC]
+    return " ".join(runs) if shared else ""
+
+
+def is_over(layers: NDArray[np.float32]) -> bool:
+    """True if a sentence with its topic hidden, of which the inner layers hold `(f,)`, tells that the topic is over."""
+    return bool(load_endings()[1].odds(layers.astype(np.float64)) > 0)
+
+
+def tell_over(sentence: str) -> Withdrawal:
+    """What a sentence ends that is over."""
+    return Withdrawal(sentence, "over", _topic_terms(sentence, detect(sentence)))
+
+
+@cache
+def load_endings() -> tuple[Head, ...]:
+    """What judges sentences by their words, and with the topic hidden, by what the embedder's inner layers hold."""
+    heads = json.loads(Path(__file__).with_name("endings.json").read_text(encoding="utf-8"))
+    return tuple(Head(decode_weights(each["weights"]), each["threshold"]) for each in heads)
 
 
 def find_corrections(message: str, said: str, reply: str, between: Sequence[str] = ()) -> list[Correction]:
@@ -131,7 +207,7 @@ def _is_alike(one: str, other: str) -> bool:
 
 def read_withdrawal(message: str) -> Withdrawal | None:
     """The standing order, plan or tie that a message takes back."""
-    for _, sentence, language in _read_sentences(message):
+    for _, sentence, language in _read_sentences(message, is_passing=True):
         rules = language.corrections
         if rules.unsure.search(sentence) is not None:
             continue
@@ -139,9 +215,7 @@ def read_withdrawal(message: str) -> Withdrawal | None:
             if (match := rule.search(sentence)) is not None:
                 topic = match.groupdict().get("topic") or ""
                 terms = _topic_terms(topic, language)
-                is_clear = (
-                    terms or name in ("partner", "job", "name", "employer") or read_alternative(topic) is not None
-                )
+                is_clear = terms or name == "name" or name in dict(rules.ties) or read_alternative(topic) is not None
                 clause = sentence if name == "employer" and rules.over.search(sentence) else ""  # "I quit the choir"
                 return Withdrawal(topic or sentence, name, terms, clause) if is_clear else None
         if (match := rules.over.search(sentence)) is not None:
@@ -150,7 +224,12 @@ def read_withdrawal(message: str) -> Withdrawal | None:
             behind = rules.going_on.split(sentence[match.end() : max(clause.end(), match.end())])[0].split()[
                 :_MOST_BESIDE
             ]
-            return Withdrawal(message, "over", _topic_terms(message, language), " ".join([*before, *behind]))
+            if match.groupdict().get("parted"):
+                head = " ".join(rules.object_end.split(sentence[match.end() :].strip())[0].split()[-1:])
+                return Withdrawal(head, "over", _topic_terms(head, language), head)
+            tie = "event" if match.groupdict().get("event") and not _is_plain(message) else "over"
+            about = message if _is_plain(message) else sentence
+            return Withdrawal(about, "over", _topic_terms(about, language), " ".join([*before, *behind]), tie)
     return None
 
 
@@ -192,24 +271,24 @@ def cut_half(text: str, withdrawal: Withdrawal) -> str | None:
     """A text of two things without the one that is over: "plays chess" for "plays chess and tennis". Empty if it cannot
     be cut, and None if it is about one thing.
     """
-    said = cut_label(text)
-    halves = detect(said).corrections.halves.split(said)
+    said, language = cut_label(text), detect(text)
+    halves = language.corrections.halves.split(said)
     if len(halves) + len(re.findall(r"[,;，；]", said)) > _MOST_PARTS:
         return ""
     if len(halves) != _MOST_PARTS or len(said.split()) > MAX_WORDS:
         return None
     *before, word = halves[0].split()
-    if withdrawal.terms & {*terms_of(word)}:
+    if withdrawal.terms & _unify(word, language):
         return " ".join([*before, halves[1]])
-    is_last = bool(withdrawal.terms & {*terms_of(halves[1])})
-    return halves[0] if is_last else "" if withdrawal.terms & {*terms_of(halves[0])} else None
+    is_last = bool(withdrawal.terms & _unify(halves[1], language))
+    return halves[0] if is_last else "" if withdrawal.terms & _unify(halves[0], language) else None
 
 
 def _is_order(withdrawal: Withdrawal, filled: Filled) -> bool:
     said, other = f"{filled.value} {filled.slot.removeprefix(ORDER)}", read_alternative(withdrawal.text)
     if other is not None and other.slot == filled.slot and withdrawal.ends == "never":
         return other.value.casefold() != filled.value.casefold()  # "you can answer in English again"
-    shared = len(withdrawal.terms & {*terms_of(said)})
+    shared = len(withdrawal.terms & _unify(said, detect(said)))
     return withdrawal.ends in ("order", "never" if forbids(filled) else "always") and shared >= NAMED * len(
         withdrawal.terms
     )
@@ -219,24 +298,37 @@ def _may_end(withdrawal: Withdrawal, memory: Memory) -> bool:
     """True for a plan or a habit, if nobody else is named who may have given up theirs."""
     language, said = detect(memory.text), cut_label(memory.text)
     others = {match.group().split()[-1].casefold() for match in language.due.others.finditer(withdrawal.clause)}
-    is_lasting = dict(language.corrections.ties)["over"].search(said) is not None
+    ties = dict(language.corrections.ties)
+    is_lasting = ties.get(withdrawal.tie, ties["over"]).search(said) is not None
     return is_lasting and all(each in said.casefold() for each in others)
 
 
 def _is_alone(terms: frozenset[str], memories: Sequence[Memory]) -> bool:
     """True if a term stands in a memory as a word of its own, not as part of another thing: "sugar cookies"."""
     for memory in memories:
-        words = cut_label(memory.text).split()
+        words, language = cut_label(memory.text).split(), detect(memory.text)
         for word, behind in zip(words, [*words[1:], ""], strict=True):
-            if terms & {*terms_of(word)}:
-                is_last = word[-1:] in ",;." or not _topic_terms(behind, detect(memory.text))
+            if terms & _unify(word, language):
+                is_last = word[-1:] in ",;." or not _topic_terms(behind, language)
                 return is_last or not word.islower()
     return any(_HAN.search(memory.text) for memory in memories)
 
 
 def _topic_terms(text: str, language: Language) -> frozenset[str]:
     """The terms of a text that name a topic."""
-    return frozenset(terms_of(text)) - _frame_of(language.code)
+    return _unify(text, language) - _frame_of(language.code)
+
+
+def _unify(text: str, language: Language) -> frozenset[str]:
+    """The terms of a text, with one for what is alike: "married" is about a "wedding"."""
+    alike = _alike_of(language.code)
+    return frozenset(alike.get(term, term) for term in terms_of(text))
+
+
+@cache
+def _alike_of(code: str) -> Mapping[str, str]:
+    rows = [terms_of(row) for row in lookup(code).corrections.alike]
+    return {term: row[0] for row in rows for term in row}
 
 
 @cache
@@ -246,11 +338,12 @@ def _frame_of(code: str) -> frozenset[str]:
     return frozenset(term for word in words for term in terms_of(word))  # a text of stop words alone has terms
 
 
-def _read_sentences(message: str) -> Iterator[tuple[int, str, Language]]:
+def _read_sentences(message: str, *, is_passing: bool = False) -> Iterator[tuple[int, str, Language]]:
     """The sentences of a short message with their starts, with every language that may be theirs. One that begins with
-    "not" belongs to a short one before it, as in "Peonies! Not dahlias".
+    "not" belongs to a short one before it, as in "Peonies! Not dahlias". `is_passing`: of a longer one, or one that
+    ends with a question, too.
     """
-    if len(message) > MAX_CHARS or message.rstrip().endswith(("?", "？")):
+    if not _is_plain(message) and not (is_passing and len(message) <= MAX_PASSING):
         return
     found: list[tuple[int, int]] = []
     for start, end in sentences(message):
@@ -267,6 +360,10 @@ def _read_sentences(message: str) -> Iterator[tuple[int, str, Language]]:
             is_foreign = any(rule.search(text) for rule in others) or is_anothers(text, language)
             if (_HAN.search(text) is None) is language.is_cased and not is_foreign:
                 yield start, language.restore_capitals(text), language
+
+
+def _is_plain(message: str) -> bool:
+    return len(message) <= MAX_CHARS and not message.rstrip().endswith(("?", "？"))
 
 
 def _is_cue(sentence: str, rules: CorrectionRules) -> bool:

@@ -56,6 +56,10 @@ class Head:
     weights: Doubles
     threshold: float
 
+    def odds(self, features: Doubles) -> Doubles:
+        """Log odds, `(n,)`, shifted so that the threshold becomes 0."""
+        return features @ self.weights[:-1] + self.weights[-1] - np.log(self.threshold / (1.0 - self.threshold))
+
 
 def keep_probability(
     texts: Sequence[str],
@@ -91,8 +95,7 @@ def is_read(text: str) -> bool:
 
 def _scale(features: Doubles, head: Head) -> Doubles:
     """Probabilities, shifted in log odds so that the head's threshold becomes 0.5."""
-    odds = features @ head.weights[:-1] + head.weights[-1]
-    return 1.0 / (1.0 + np.exp(-(odds - np.log(head.threshold / (1.0 - head.threshold)))))
+    return 1.0 / (1.0 + np.exp(-head.odds(features)))
 
 
 def measure_cues(text: str, kind: Kind) -> list[float]:

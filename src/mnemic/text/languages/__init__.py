@@ -232,7 +232,7 @@ class CorrectionRules:
     the user, "partner", "employer" or "job". `over`: words that end any other plan or habit; `going_on` begins what no
     longer belongs to them. Sentences that are `unsure` end nothing. `ties`: what a memory says that may end so, by
     "over", "partner" and "job", and the words before an "employer". `former`: a partner, who is an "ex-" one after a
-    separation. `frame`: words that name no topic.
+    separation. `frame`: words that name no topic. `alike`: rows of words for the same topic.
     """
 
     slip: re.Pattern[str]
@@ -249,10 +249,13 @@ class CorrectionRules:
     withdrawn: Rules
     over: re.Pattern[str]
     going_on: re.Pattern[str] = NEVER
+    object_end: re.Pattern[str] = NEVER
+    ongoing: re.Pattern[str] = NEVER
     unsure: re.Pattern[str]
     ties: Rules
     former: re.Pattern[str] = NEVER
     frame: str
+    alike: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
