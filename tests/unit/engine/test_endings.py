@@ -34,6 +34,9 @@ OVER = (
     ("I work at Siemens in Erlangen", "my badge at Bosch looks like a hostage video"),
     ("I've been vegetarian for about six years", "I started on fish and chicken again. Is mackerel healthy?"),
     ("Always answer in bullet points, I skim.", "No more lists for me, thanks. And: why does my sourdough go flat?"),
+    ("I have a golden retriever called Max.", "We had to put Max to sleep on Thursday. How do I tell a child?"),
+    ("I use Evernote for everything.", "I've switched from Evernote to Obsidian, how do I import the tags?"),
+    ("I'm pregnant with our first, 14 weeks.", "Baby was born in May and she never sleeps. Is white noise safe?"),
     ("Always give me bullet points.", "Whole sentences from here on, please. What is a GmbH?"),
 )
 STILL_TRUE = (
@@ -50,6 +53,11 @@ STILL_TRUE = (
     ("I play the violin", "My daughter gave up the violin. How do I cheer her up?"),
     ("I smoke", "My dad quit smoking. How do I congratulate him?"),
     ("I'm a member of the choir", "I left the choir folder on the train. Whom do I call?"),
+    ("I live in a flat in Leeds and the damp annoys me", "The boiler in the Leeds flat died last night. Who pays?"),
+    ("I subscribe to Netflix", "Netflix cancelled my favourite show again!! Any similar ones?"),
+    ("I'm pregnant, due in May", "My sister gave birth yesterday, what do I bring?"),
+    ("I live with my boyfriend Tom", "Tom and I are over the moon about the flat! How do I decorate it?"),
+    ("I like coffee", "My brother has switched from coffee to tea, what do I get him?"),
     ("I deploy on Fridays at six", "So Friday evening out, Sunday noon on the grill."),
 )
 
@@ -86,6 +94,20 @@ def test_what_only_shares_words_with_an_ending_still_counts(memory: Mnemic, told
     facts = {each.id for each in memory.list(ANA)}
     tell(memory, told, later)
     assert facts <= current(memory).keys()
+
+
+@pytest.mark.parametrize(
+    "told, later, left",
+    [
+        ("I'm a vegetarian and need quick dinners.", "I'm not vegetarian any more, so what now?", "User needs quick"),
+        ("I have a dog and a cat", "My dog died last week, how do I tell the kids?", "User has a cat"),
+    ],
+)
+def test_of_two_things_the_other_is_left_as_a_sentence(memory: Mnemic, told: str, later: str, left: str):
+    tell(memory, told, later)
+    texts = current(memory).values()
+    assert any(left in text for text in texts)
+    assert not any(" a a " in text or " a needs" in text for text in texts)
 
 
 TOLD = (

@@ -251,6 +251,7 @@ class CorrectionRules:
     going_on: re.Pattern[str] = NEVER
     object_end: re.Pattern[str] = NEVER
     ongoing: re.Pattern[str] = NEVER
+    asked: re.Pattern[str] = NEVER
     unsure: re.Pattern[str]
     ties: Rules
     former: re.Pattern[str] = NEVER
