@@ -224,9 +224,10 @@ def read_withdrawal(message: str) -> Withdrawal | None:
             clause = next(each for each in _CLAUSE.finditer(sentence) if match.start() < each.end())
             before = sentence[clause.start() : match.start()].split()[-_MOST_BESIDE:]
             behind = rules.going_on.split(sentence[match.end() : max(clause.end(), match.end())])[0].split()
-            if _is_plain(message) and not match.groupdict().get("parted"):
-                about = " ".join([*before, *behind[:_MOST_BESIDE]])
-                return Withdrawal(message, "over", _topic_terms(message, language), about)
+            is_loose = _is_plain(message) or rules.object_end is NEVER
+            if is_loose and not match.groupdict().get("parted"):
+                text, about = message if _is_plain(message) else sentence, " ".join([*before, *behind[:_MOST_BESIDE]])
+                return Withdrawal(text, "over", _topic_terms(text, language), about)
             is_of_user = match.groupdict().get("parted") or match.groupdict().get("act")
             places = ([] if is_of_user else before, sentence[match.end() :].split())
             head = next(filter(None, (_find_head(words, language) for words in places)), "")
