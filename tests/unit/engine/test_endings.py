@@ -128,6 +128,15 @@ def test_an_ending_in_words_that_no_rule_has_is_found_and_can_be_undone(memory: 
     assert fact.id in current(memory)
 
 
+def test_memories_in_other_languages_stay_beside_an_ending(memory: Mnemic):
+    told = ("Ich bin Lehrer in Wien.", "我养了一只猫。")
+    tell(memory, *told)
+    facts = current(memory).keys()
+    assert len(facts) >= len(told)
+    tell(memory, *told, "Our baby arrived on Monday! Is sneezing normal?")
+    assert facts <= current(memory).keys()
+
+
 def test_without_an_embedder_only_the_rules_end_a_fact():
     with Mnemic.open(Config(store=MEMORY_URL, embedder="none"), has_worker=False) as memory:
         tell(memory, *TOLD)

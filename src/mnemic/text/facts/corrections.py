@@ -254,7 +254,7 @@ def find_over(withdrawal: Withdrawal, known: Sequence[tuple[Memory, Filled | Non
     told = [memory for memory, filled in known if filled is None or not filled.slot.startswith(ORDER)]
     if withdrawal.ends != "over":
         name = "job" if withdrawal.ends == "employer" else withdrawal.ends
-        ties = [(m, dict(detect(m.text).corrections.ties)[name]) for m in told]
+        ties = [(m, dict(detect(m.text).corrections.ties).get(name, NEVER)) for m in told]
         found = [m for m, tie in ties if tie.search(m.text) and withdrawal.terms <= {*terms_of(m.text)}]
         if withdrawal.ends != "employer" and (found or not withdrawal.terms):
             return found
