@@ -56,7 +56,7 @@ BECAUSE_DUE = Contribution("due", 1.0, 1.0, 1.0)
 """The contribution of a hit that was found because it is due."""
 
 AS_OF: Mapping[Language, str] = {"en": "(as of {}) ", "zh": "（截至{}）"}
-"""Prefix of a memory of an earlier day: what it tells may have changed since."""
+"""Prefix of a memory from an earlier day, which may be outdated."""
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
 """Prefix of a flagged memory."""
@@ -196,8 +196,8 @@ class Filling:
             days = due_in(item.bookkeeping) if isinstance(item, Memory) and BECAUSE_DUE in hit.contributions else None
             if days:
                 lead += DUE[self._language].format(" – ".join(dict.fromkeys(days)))
-            elif (told := item.observed_at.date()) < self._engine.clock.now().date():
-                lead += AS_OF[self._language].format(told)
+            elif (day := item.observed_at.date()) < self._engine.clock.now().date():
+                lead += AS_OF[self._language].format(day)
             if is_quoted(item):
                 lead += f"{source_of(item)}: "
         frame = self._count(f'- [1] {lead}""' if is_quoted(item) else f"- [1] {lead}")

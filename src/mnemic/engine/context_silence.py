@@ -55,7 +55,9 @@ Elsewhere messages stand by their rank: this floor would cost BEAM a tenth of it
 """
 
 LATER_MESSAGE = 0.02
-"""The same for what the user said on a later day than the best hit: it may tell, in passing, what changed since."""
+"""The same for the user's messages of a later day than the best hit: they may mention a change. With 0.03, contexts
+have 52 instead of 56 of 68 held-out answers; this shows one more message for each question.
+"""
 
 NO_MESSAGE = 0.01
 """A message below this relevance is always noise. LoCoMo and BEAM lose no evidence; with 0.02, BEAM loses a point."""

@@ -22,19 +22,19 @@ from mnemic.text.facts.corrections import (
     Withdrawal,
     correct,
     cut_half,
+    ends_topic,
     find_corrections,
     find_endings,
     find_over,
     hide_topic,
-    is_over,
+    make_withdrawal,
     read_withdrawal,
-    tell_over,
 )
 from mnemic.text.facts.find import EXTRACTOR, SPAN_SUPPORT, VERSION, label_time
 from mnemic.text.facts.when import cut_label, find_time
 from mnemic.text.languages import detect
 
-MOST_TOLD_OVER = 2
+MOST_ENDED = 2  # memories that one sentence ends: a fact, and a detail of it
 LOOK_BACK = 12  # messages before a correction that may have the wrong value: six turns, as far as people point back
 
 
@@ -51,7 +51,7 @@ class Correcting(SessionRun):
         withdrawal = None if changes else read_withdrawal(message.text)
         over = [*_end(self._find_over(visible, message, withdrawal), withdrawal, message)] if withdrawal else []
         if not changes:
-            over = over or self._find_told(visible, message)
+            over = over or self._find_ended(visible, message)
             self._write(visible, over, f"taken back: message {message.id}")
         if withdrawal is not None and withdrawal.ends in ("name", "employer", "partner"):
             with self._engine.store.write() as work:  # the profile may have it without a memory
@@ -107,19 +107,19 @@ class Correcting(SessionRun):
         live = self._list_live(visible, message, withdrawal.text)
         return find_over(withdrawal, [(memory, filled_of(memory)) for memory in live])
 
-    def _find_told(self, visible: Visibility, message: Message) -> list[tuple[Memory, Memory]]:
-        """The memories that a sentence ends in passing, in the estimate of a classifier, as they were and with an end.
-        A sentence that seems to end more than `MOST_TOLD_OVER` is about something common, and ends none.
+    def _find_ended(self, visible: Visibility, message: Message) -> list[tuple[Memory, Memory]]:
+        """The memories that the classifier takes to be over, as they were and with an end. A sentence that seems to end
+        more than `MOST_ENDED` is about something common, and ends none.
         """
         found: dict[str, tuple[Memory, Memory]] = {}
         for sentence in find_endings(message.text):
             near = self._list_live(visible, message, sentence, by_words=True)
-            hidden = {hide_topic(sentence, memory.text): memory for memory in near} if near else {}
+            hidden = [(memory, hide_topic(sentence, memory.text)) for memory in near]
             layers: Layers = {}
-            document_vectors(self._engine, [text for text in hidden if text], layers)
-            over = [memory for text, memory in hidden.items() if text in layers and is_over(layers[text])]
-            if len(over) <= MOST_TOLD_OVER:
-                found |= {old.id: (old, new) for old, new in _end(over, tell_over(sentence), message)}
+            document_vectors(self._engine, [*{text for _, text in hidden if text}], layers)
+            over = [memory for memory, text in hidden if text in layers and ends_topic(layers[text])]
+            if len(over) <= MOST_ENDED:
+                found |= {old.id: (old, new) for old, new in _end(over, make_withdrawal(sentence), message)}
         return [*found.values()]
 
     def _list_live(self, visible: Visibility, message: Message, text: str, *, by_words: bool = False) -> list[Memory]:

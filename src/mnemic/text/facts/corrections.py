@@ -29,14 +29,17 @@ from mnemic.text.sentences import sentences
 from mnemic.text.slots import ORDER, Filled, forbids, read_alternative
 
 MAX_CHARS = 200  # of a message; a longer one says more than what was wrong
-MAX_PASSING = 400  # of a message that tells in passing what is over
+MAX_PASSING = 400  # of a message in which a change stands beside a question
 NEAR = 3  # messages of the user whose wrong value need not be named
 
 MAX_WORDS = 14
 """A sentence with more words corrects no value. Without a limit, 18 of 5,395 messages changed something by mistake."""
 
-LEAST_SHARE = 0.3  # of a memory's topic terms that a sentence about its end repeats, unless it repeats a name
-MOST_TOLD = 40  # words of a sentence that tells in passing what is over
+LEAST_SHARE = 0.3
+"""Share of a memory's topic terms that a sentence about its end repeats, unless it repeats a name. With 0.2, three more
+of 2,740 memories ended by mistake.
+"""
+MAX_ENDING_WORDS = 40  # of a sentence that ends something, as long as those that the classifier was fitted to
 ALIKE = 0.6
 """Two words so alike may be spellings of one name: "Dona" and "Dana" (the ratio of `difflib`)."""
 
@@ -54,8 +57,6 @@ _HAN = late_pattern("[\u4e00-\u9fff]")
 _CLAUSE = late_pattern(r"(?:[^,;:，；：.]|[.:](?!\s))+[,;:，；：.]?")
 PHRASE_BUCKETS = 4096  # with 1,024, 0.28 instead of 0.18 of other statements pass at the same recall
 _PLAIN = late_pattern(r"[a-z']+")
-_ARTICLES = ("a", "an", "the")
-_WITH_BE = (*_ARTICLES, "is")
 _TOPIC = "it"
 _TOKEN = late_pattern(r"[\w'’]+|[^\w\s]")
 _WORD = late_pattern(r"[^\s,;:!?()\"“”]+")
@@ -74,8 +75,8 @@ class Correction:
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
     """What no longer holds: the `text` that says so and its terms, and the `clause` that says it is over. `ends`:
-    "over", "partner", "job" or "name"; or the value of a standing order ("always", "never", or "order" for any). `tie`:
-    what a memory of what is over must tell.
+    "over", "name", a tie such as "partner", or the value of a standing order ("always", "never", or "order" for any).
+    `tie`: if `ends` is "over", the key of `CorrectionRules.ties` that a memory must match.
     """
 
     text: str
@@ -86,7 +87,7 @@ class Withdrawal:
 
 
 def takes_back(message: str) -> bool:
-    """True for a short message that may correct a value, or tells that an order, a plan, a tie or a habit is over."""
+    """True for a short message that may correct a value, or end an order, a plan, a tie or a habit."""
     passing = _read_sentences(message, is_passing=True)
     return any(_is_cue(sentence, language.corrections) for _, sentence, language in passing) or bool(
         find_endings(message)
@@ -94,12 +95,13 @@ def takes_back(message: str) -> bool:
 
 
 def find_endings(message: str) -> list[str]:
-    """The sentences of a message whose words may tell, in English, that something is over. Their judgement comes later:
-    of the statements of other talks, one in five is found.
+    """The English sentences of a message whose words may end something, and which `ends_topic` should judge. One in
+    five of all other statements is among them.
     """
     heads, language = load_endings(), detect(message)
     read = [text for _, text, each in _read_sentences(message, is_passing=True) if each is language]
-    plain = [text for text in read if not language.corrections.unsure.search(text) and len(text.split()) <= MOST_TOLD]
+    short = [text for text in read if len(text.split()) <= MAX_ENDING_WORDS]
+    plain = [text for text in short if not language.corrections.unsure.search(text)]
     if not heads or not plain or language.code != "en":
         return []
     return [text for text, odds in zip(plain, heads[0].odds(hash_phrases(plain)), strict=True) if odds > 0]
@@ -116,8 +118,8 @@ def hash_phrases(texts: Sequence[str]) -> Doubles:
 
 
 def hide_topic(sentence: str, memory: str) -> str:
-    """A sentence with "it" for the words that it shares with a memory, so that only what is said of it counts; "" if it
-    shares none, or if the memory tells something past.
+    """A sentence with "it" in place of the words that it shares with a memory. Returns "" if it shares too few or only
+    repeats the memory, or if the memory is about the past.
     """
     language, said = detect(memory), cut_label(memory)
     is_past = language.dates.is_past(said.casefold()) and not language.corrections.ongoing.search(said)
@@ -132,19 +134,19 @@ def hide_topic(sentence: str, memory: str) -> str:
     return " ".join(runs) if shared else ""
 
 
-def is_over(layers: NDArray[np.float32]) -> bool:
-    """True if a sentence with its topic hidden, of which the inner layers hold `(f,)`, tells that the topic is over."""
+def ends_topic(layers: NDArray[np.float32]) -> bool:
+    """True if a sentence of `hide_topic` ends its topic. `layers`: its features from the inner layers, `(f,)`."""
     return bool(load_endings()[1].odds(layers.astype(np.float64)) > 0)
 
 
-def tell_over(sentence: str) -> Withdrawal:
-    """What a sentence ends that is over."""
+def make_withdrawal(sentence: str) -> Withdrawal:
+    """The withdrawal of a sentence that ends something."""
     return Withdrawal(sentence, "over", _topic_terms(sentence, detect(sentence)))
 
 
 @cache
 def load_endings() -> tuple[Head, ...]:
-    """What judges sentences by their words, and with the topic hidden, by what the embedder's inner layers hold."""
+    """The classifiers of sentences by their words, and by the embedder's inner layers with the topic hidden."""
     heads = json.loads(Path(__file__).with_name("endings.json").read_text(encoding="utf-8"))
     return tuple(Head(decode_weights(each["weights"]), each["threshold"]) for each in heads)
 
@@ -289,10 +291,10 @@ def cut_half(text: str, withdrawal: Withdrawal) -> str | None:
         return None
     *before, word = halves[0].split()
     if withdrawal.terms & _unify(word, language):
-        kept = halves[1].split()
-        while before and before[-1] in (_WITH_BE if kept[0].endswith("s") else _ARTICLES):
-            before.pop()  # of "is a vegetarian and needs quick dinners"
-        return " ".join([*before, *kept])
+        rest = f"{' '.join(before)}|{halves[1]}"
+        for replacement, rule in language.corrections.joined:
+            rest = rule.sub(replacement, rest)
+        return rest.replace("|", " ")
     is_last = bool(withdrawal.terms & _unify(halves[1], language))
     return halves[0] if is_last else "" if withdrawal.terms & _unify(halves[0], language) else None
 
@@ -372,8 +374,8 @@ def _read_sentences(message: str, *, is_passing: bool = False) -> Iterator[tuple
             others = (language.corrections.foreign, language.statements.speech)
             is_foreign = any(rule.search(text) for rule in others) or is_anothers(text, language)
             if (_HAN.search(text) is None) is language.is_cased and not is_foreign:
-                told = language.corrections.asked.sub("", text) if is_passing else text
-                yield start, language.restore_capitals(told), language
+                statement = language.corrections.question_behind.sub("", text) if is_passing else text
+                yield start, language.restore_capitals(statement), language
 
 
 def _is_plain(message: str) -> bool:

@@ -229,10 +229,13 @@ class CorrectionRules:
     words beside a value that are no part of it; `joint`: what stands between a wrong value and the right one behind it.
     `foreign`: a sentence with words of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences
     with the group `topic`, by what they end: a standing order ("always", "never", or "order" for both), a "name" for
-    the user, "partner", "employer" or "job". `over`: words that end any other plan or habit; `going_on` begins what no
-    longer belongs to them. Sentences that are `unsure` end nothing. `ties`: what a memory says that may end so, by
-    "over", "partner" and "job", and the words before an "employer". `former`: a partner, who is an "ex-" one after a
-    separation. `frame`: words that name no topic. `alike`: rows of words for the same topic.
+    the user, or one of `ties`. `over`: words that end any other plan or habit, with the group `parted` or `act` if the
+    user ends what is named behind them, and `event` if what is named before them is cancelled. `going_on` begins what
+    no longer belongs to them; `object_end` ends the first thing named. `question_behind` is cut from a statement.
+    Sentences that are `unsure` end nothing. `ties`: what a memory is about that may end so, and the words before an
+    "employer". `ongoing`: a memory in the perfect that still holds. `joined`: replacements in the rest of a memory of
+    two things, with "|" for the cut. `former`: a partner, who is an "ex-" one after a separation. `frame`: words that
+    name no topic. `alike`: rows of words for the same topic.
     """
 
     slip: re.Pattern[str]
@@ -250,8 +253,9 @@ class CorrectionRules:
     over: re.Pattern[str]
     going_on: re.Pattern[str] = NEVER
     object_end: re.Pattern[str] = NEVER
+    question_behind: re.Pattern[str] = NEVER
     ongoing: re.Pattern[str] = NEVER
-    asked: re.Pattern[str] = NEVER
+    joined: Rules = ()
     unsure: re.Pattern[str]
     ties: Rules
     former: re.Pattern[str] = NEVER
