@@ -1,6 +1,4 @@
-"""Finds entities, neighbours and paths in the graph, and corrects it. Follows only the heaviest relations of crowded
-nodes.
-"""
+"""Finds entities, neighbours and paths in the graph, and corrects it. Follows a crowded node's heaviest relations."""
 
 from __future__ import annotations
 
