@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx2
@@ -211,36 +212,39 @@ def test_one_process_alone_runs_jobs(server: Server):
 
 
 def test_many_connections_at_once_are_shared_among_the_processes(server: Server):
+    """Mostly: a process that another program keeps off the processor for a moment gets fewer."""
+    rounds = [_shares_of(server, 40) for _ in range(5)]
+    assert median(max(shares) - min(shares) for shares in rounds) <= 6, rounds
+
+
+def _shares_of(server: Server, number: int) -> list[int]:
+    """How many connections each process accepted, of so many that were opened at once. Afterwards they are closed."""
+    port = httpx2.URL(server.url).port
+    assert port is not None
+
+    def held() -> list[int]:
+        return [_accepted(pid, port) for pid in server.children()]
+
+    until(lambda: sum(held()) == 0)
     with ExitStack() as stack:
-        address = httpx2.URL(server.url)
-        assert address.port is not None
-        for _ in range(40):
-            stack.enter_context(socket.create_connection((address.host, address.port)))
-
-        def held() -> list[int]:
-            counts = [
-                sum(_is_to(pid, descriptor, address.port) for descriptor in _open(pid)) for pid in server.children()
-            ]
-            return counts if sum(counts) >= 40 else []
-
-        shares = until(held)
-    assert max(shares) - min(shares) <= 10, shares
+        for _ in range(number):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        until(lambda: sum(held()) == number)
+        return held()
 
 
-def _open(pid: int) -> list[Path]:
-    return list(Path(f"/proc/{pid}/fd").iterdir())
+def _accepted(pid: int, port: int) -> int:
+    """How many connections on the port a process holds."""
+    rows = [row.split() for row in Path(f"/proc/{pid}/net/tcp").read_text(encoding="utf-8").splitlines()[1:]]
+    ours = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"}
+    return sum(_target(descriptor) in ours for descriptor in Path(f"/proc/{pid}/fd").iterdir())
 
 
-def _is_to(pid: int, descriptor: Path, port: int | None) -> bool:
-    """True for a connection that a process accepted on the port."""
+def _target(descriptor: Path) -> str:
     try:
-        inode = descriptor.readlink().name.removeprefix("socket:[").removesuffix("]")
-    except OSError:
-        return False
-    rows = Path(f"/proc/{pid}/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
-    return any(
-        row.split()[9] == inode and row.split()[1].endswith(f":{port:04X}") and row.split()[3] == "01" for row in rows
-    )
+        return descriptor.readlink().name
+    except OSError:  # closed meanwhile
+        return ""
 
 
 @pytest.fixture
