@@ -256,7 +256,8 @@ class Supervisor:
         if slot.retires_until is not None:
             slot.retires_until, slot.begins_at = None, 0.0
             return
-        if self._renews and slot.settings == self._settings and not slot.answers and not self._are_tried():
+        are_tried = any(each.answers and each.settings == self._settings for each in self._slots)  # the newest ones
+        if self._renews and slot.settings == self._settings and not slot.answers and not are_tried:
             self._give_up(slot, code)
             return
         slot.answers = False
@@ -276,10 +277,6 @@ class Supervisor:
         else:
             over = f"restarting in {pause_s:.1f} s"
         _log.error("process %d ended: %s; %s", slot.number, _describe_exit(code), over)
-
-    def _are_tried(self) -> bool:
-        """A process answers by the newest settings."""
-        return any(slot.answers and slot.settings == self._settings for slot in self._slots)
 
     def _close_reports(self, slot: _Slot) -> None:
         """Hear a process no longer."""

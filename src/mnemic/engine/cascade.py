@@ -21,6 +21,7 @@ from mnemic.engine.engine import Engine, new_entry, new_job
 from mnemic.engine.fields import derived_key, erase_memories, filled_of
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import REMAKE
+from mnemic.engine.lasting_facts import forget_deleted
 from mnemic.engine.reflect import Reflecting, place_of
 from mnemic.engine.summaries import Summarising
 from mnemic.model.bookkeeping import choice_in, chosen_in, positions_in, renewed, session_in, without_sources
@@ -116,8 +117,10 @@ def _is_restated(entry: HistoryEntry) -> bool:
 def _erase_orphans(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
     found: list[HistoryEntry] = []
     for partition, ids in group_pairs(orphans).items():
+        memories = hand.work.memories.get(Visibility((partition,), None), ids)
         _, entries = erase_memories(hand.work, partition, ids, actor=hand.actor, reason=_ALL_GONE, now=hand.now)
         found += entries
+        forget_deleted(hand, memories)
     return found
 
 

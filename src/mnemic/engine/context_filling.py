@@ -275,7 +275,9 @@ class Filling:
             item, is_near = line.hit.item, (line.hit.relevance or 0.0) >= CONTINUED
             if isinstance(item, Message) and is_near and self._left >= SHORT_TOKENS and leaves_open(item.text):
                 after = [each for each in self._read_beside(item, item.position, 2) if each.role is item.role]
-                self._take_beside([each for each in after[:1] if not _sets_task(each.text)], known)
+                # A question or an order begins something new.
+                left = [each for each in after[:1] if not detect(each.text).statements.refused.search(each.text)]
+                self._take_beside(left, known)
 
     def _read_beside(self, item: Message, after: int, most: int) -> Sequence[Message]:
         """The other messages of the item's conversation after a position, at most `most`."""
@@ -383,11 +385,6 @@ def _by_rank(line: Line) -> tuple[date, str, int]:
 def _explains(line: Line) -> bool:
     """True for a message that says something or asks what the next one answers."""
     return line.worth > 0 or is_question(line.whole)
-
-
-def _sets_task(text: str) -> bool:
-    """True for a question or an order, which begins something new."""
-    return detect(text).statements.refused.search(text) is not None
 
 
 def _place(item: Item) -> tuple[str, int] | None:

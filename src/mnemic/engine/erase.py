@@ -62,9 +62,9 @@ def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: st
         entry = deletion(partition, item_id, actor, reason, now)
         work.history.add([entry])
         hand = Hand(engine, work, actor, now)
+        taken = take_back(hand, messages) if messages else forget_deleted(hand, memories)
         followed = cascade(hand, [entry])
         counts["memories"] += followed.erased
-        taken = take_back(hand, messages) if messages else forget_deleted(hand, memories)
         if taken:
             counts["profiles"] = taken
         link_messages(work, messages, within=_EVER)
@@ -182,11 +182,17 @@ def keyed_hash(key: bytes, partition: Partition, *parts: str) -> str:
 
 
 def _derived_facts(work: UnitOfWork, plan: Plan) -> list[Place]:
-    """Derived profile entries that messages of the plan support, as partition and key."""
+    """Derived profile entries that items of the plan support, as partition and key."""
+    messages, memories = group_pairs(plan.messages), group_pairs(plan.memories)
+    visible = {partition: Visibility((partition,), None) for partition in (*messages, *memories)}
     return [
         (partition, key)
-        for partition, ids in group_pairs(plan.messages).items()
-        for key in told_in(work, work.messages.get(Visibility((partition,), None), ids))
+        for partition, seen in visible.items()
+        for key in told_in(
+            work,
+            work.messages.get(seen, messages.get(partition, [])),
+            work.memories.get(seen, memories.get(partition, [])),
+        )
     ]
 
 

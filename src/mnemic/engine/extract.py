@@ -167,7 +167,7 @@ def end_done(engine: Engine, work: UnitOfWork, shown: Shown, actor: str) -> None
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What was found in a message; `vectors`: of its facts, None where they are not made yet. `is_open`: the facts are
-    candidates, of which those worth keeping must still be chosen.
+    candidates, of which those worth keeping must still be chosen. `further`: facts over the limit, for the profile.
     """
 
     message: Message
@@ -175,6 +175,7 @@ class _Found:
     fallback: str = ""
     is_open: bool = False
     vectors: Sequence[ItemVectors | None] | None = None
+    further: Sequence[Fact] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +363,8 @@ class Extracting(SessionRun):
             end_done(self._engine, work, shown, self._actor)
             made = zip(pairs, places, entries, strict=True)
             believed = [f for (_, f), place, entry in made if entry.verdict in _BELIEVED and not place.private_agent]
-            self._fill_profile(work, [each.message for each in found], believed)
+            further = [f for each in found for f in each.further if not self._place(each.message, f).private_agent]
+            self._fill_profile(work, [each.message for each in found], [*further, *believed])
         self._engine.observer.count("mnemic.extract.messages", len(found))
         self._engine.observer.count("mnemic.extract.facts", len(entries))
         _log.debug("session %s: %d facts in %d messages", self._session, len(entries), len(found))
@@ -431,11 +433,16 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     vectors = fact_vectors(engine, candidates, layers)
     likely = iter(estimate_worth(engine, candidates, vectors, layers))
     known = dict(zip([fact.text for fact in candidates], vectors, strict=True))
-    chosen: list[_Found] = []
+    chosen, limit = list[_Found](), engine.settings.life.facts_per_message
     for each in found:
-        kept = choose_facts(each.facts, [next(likely) for _ in each.facts]) if each.is_open else []
-        facts = join_clauses(each.message.text, [each.facts[place] for place in kept]) if each.is_open else each.facts
-        chosen.append(replace(each, facts=facts, is_open=False))
+        made = each
+        if each.is_open:
+            rated = [next(likely) for _ in each.facts]
+            kept, worth = (choose_facts(each.facts, rated, most) for most in (limit, len(rated)))
+            further = [each.facts[place] for place in worth if place not in kept]
+            facts = join_clauses(each.message.text, [each.facts[place] for place in kept])
+            made = replace(each, facts=facts, is_open=False, further=further)
+        chosen.append(made)
     others = [fact for each in chosen for fact in each.facts if fact.text not in known]
     known |= zip([fact.text for fact in others], fact_vectors(engine, others), strict=True)
     return [replace(each, vectors=[known[fact.text] for fact in each.facts]) for each in chosen]

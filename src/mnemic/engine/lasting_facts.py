@@ -14,11 +14,12 @@ from mnemic.engine.fields import filled_of
 from mnemic.engine.kinds import REMAKE
 from mnemic.model.bookkeeping import fills_slot
 from mnemic.model.item import DERIVED_SOURCES, EXTRACTION, Fact, Memory, Message, ProfileEntry, Role, State, Trust
+from mnemic.model.listing import group_pairs
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import plain_statements, read_attributes
+from mnemic.text.facts.find import Said, find_candidates, plain_statements, read_attributes
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import STABLE_KEYS
 from mnemic.text.slots import (
@@ -190,14 +191,10 @@ def remove_derived(work: UnitOfWork, partition: Partition, key: str, value: str)
 def forget_deleted(hand: Hand, memories: Sequence[Memory]) -> int:
     """Remove derived profile entries with values of deleted memories that no other supports. Returns their number."""
     removed = 0
-    for memory in memories:
-        filled = filled_of(memory)
-        if filled is None or not _is_lasting(filled.slot):
-            continue
-        entries = [e for e in hand.work.profiles.of(memory.partition) if e.key == filled.slot]
-        same = [e for e in entries if e.source in DERIVED_SOURCES and _is_same(e, filled)]
-        if same and not _supporters(hand.work, same[0], hand.now):
-            removed += hand.work.profiles.remove(memory.partition, [filled.slot])
+    for partition, gone in group_pairs((memory.partition, memory) for memory in memories).items():
+        there = {entry.key: entry for entry in hand.work.profiles.of(partition)}
+        keys = [key for key in told_in(hand.work, (), gone) if not _supporters(hand.work, there[key], hand.now)]
+        removed += hand.work.profiles.remove(partition, keys) if keys else 0
     return removed
 
 
@@ -208,18 +205,28 @@ def take_back(hand: Hand, messages: Sequence[Message]) -> int:
     return hand.work.profiles.remove(partition, keys) if keys else 0
 
 
-def told_in(work: UnitOfWork, messages: Sequence[Message]) -> list[str]:
-    """Keys of the derived profile entries that these messages of one partition support."""
-    if not messages:
+def told_in(work: UnitOfWork, messages: Sequence[Message], memories: Sequence[Memory] = ()) -> list[str]:
+    """Keys of the derived profile entries that these items of one partition support."""
+    if not (messages or memories):
         return []
-    entries = [each for each in work.profiles.of(messages[0].partition) if each.source in DERIVED_SOURCES]
-    said = lasting_facts(messages, {entry.key: entry.value for entry in entries})
-    return [entry.key for entry in entries if entry.key in said and said[entry.key][0] == entry.value]
+    entries = [e for e in work.profiles.of([*messages, *memories][0].partition) if e.source in DERIVED_SOURCES]
+    plain = [fact for m in messages for fact in find_candidates(Said(m.id, m.text, m.observed_at, m.trust))]
+    said = {**attributes_of(plain), **lasting_facts(messages, {entry.key: entry.value for entry in entries})}
+    filled = [each for memory in memories if (each := filled_of(memory)) is not None]
+    by_memories = {e.key for e in entries if any(e.key == each.slot and _is_same(e, each) for each in filled)}
+    return [e.key for e in entries if e.key in by_memories or (e.key in said and said[e.key][0] == e.value)]
 
 
 def find_again(engine: Engine, partition: Partition, key: str) -> None:
     """Fill an empty profile key with the user's latest statement about it."""
     visible, after, found = Visibility((partition,), None), None, dict[str, tuple[str, datetime]]()
+    now = engine.clock.now()
+    with engine.store.read() as work:
+        query = MemoryQuery(now=now, filter=fills_slot(key), limit=MAX_RIVALS)
+        for memory in work.memories.list(visible, query):
+            filled = _lasting_slot(memory, now) if memory.provenance and memory.trust in _OWN_TRUST else None
+            if filled is not None and (key not in found or found[key][1] <= memory.observed_at):
+                found[key] = (_value_of(filled), memory.observed_at)
     while True:
         with engine.store.read() as work:
             page = work.messages.page(visible, after, PAGE_ROWS)

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Any, Literal, cast
 
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
@@ -453,9 +454,8 @@ class MnemicStore(BaseStore):
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         conditions = op.match_conditions or ()
-        prefix = max(
-            (_take_fixed_labels(each.path) for each in conditions if each.match_type == "prefix"), key=len, default=()
-        )
+        prefixes = (tuple(takewhile("*".__ne__, each.path)) for each in conditions if each.match_type == "prefix")
+        prefix = max(prefixes, key=len, default=())
         place = self._layouts.place_below(prefix)
         known = {kept.namespace for kept in self._rows.listed(place, prefix, None) if self._is_at(place, kept, prefix)}
         found = {each[: op.max_depth] for each in known if all(_fits(condition, each) for condition in conditions)}
@@ -510,11 +510,6 @@ def erase_thread(mnemic: AnyMnemic, scope: Scope, checkpointer: BaseCheckpointSa
     if mnemic.window(require_session(scope), limit=1, include_closed=True):
         checkpointer.delete_thread(str(scope.session))
     return mnemic.erase(scope, level=Level.SESSION)
-
-
-def _take_fixed_labels(path: Sequence[str]) -> Namespace:
-    """The labels of a path before its first wildcard."""
-    return tuple(path[: path.index("*")]) if "*" in path else tuple(path)
 
 
 def _fits(condition: MatchCondition, namespace: Namespace) -> bool:

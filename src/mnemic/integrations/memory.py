@@ -245,7 +245,7 @@ class Layouts:
         for place, layout in enumerate(self.layouts):
             self._check(layout)
             for other in self.layouts[:place]:
-                if all(not _differ(one, two) for one, two in zip(layout, other, strict=False)):
+                if all({one, two} & {*OWNERS} or one == two for one, two in zip(layout, other, strict=False)):
                     raise InvalidInputError(
                         f"a namespace could match both {_show(other)} and {_show(layout)}; add a fixed label to one"
                     )
@@ -301,10 +301,6 @@ def parse_layouts(layouts: Sequence[str] | Sequence[Sequence[str]], scope: Scope
 def _agrees(layout: Namespace, namespace: Namespace) -> bool:
     """True if the labels are compatible, up to the shorter length."""
     return all(label in OWNERS or label == given for label, given in zip(layout, namespace, strict=False))
-
-
-def _differ(one: str, other: str) -> bool:
-    return one not in OWNERS and other not in OWNERS and one != other
 
 
 def _show(namespace: Namespace) -> str:

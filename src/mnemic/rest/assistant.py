@@ -77,7 +77,7 @@ def handlers(mnemic: Mnemic) -> Mapping[str, Callable[[Asked, Request, Given], A
 
     async def call(asked: Asked, request: Request, given: Given) -> Response:
         name: str = given["name"]
-        if not _is_reading(mnemic, name):
+        if any(not each.is_read_only for each in mnemic.tools.toolbox if each.spec.name == name):
             request.state.is_audited = True
             asked.caller.require(Right.WRITE)
         return await pool.begin(lambda: answer(_called(asked, mnemic, name, given.get("arguments") or {})))
@@ -90,11 +90,6 @@ def _called(asked: Asked, mnemic: Mnemic, name: str, arguments: Mapping[str, Any
         with suppress(NotFoundError, InvalidInputError):  # the tool itself reports it
             asked.require_own(mnemic, str(arguments.get("id", "")))
     return mnemic.tools.call(asked.scope, name, arguments)
-
-
-def _is_reading(mnemic: Mnemic, name: str) -> bool:
-    """True if the tool changes nothing. An unknown tool changes nothing either."""
-    return all(each.is_read_only for each in mnemic.tools.toolbox if each.spec.name == name)
 
 
 def _check_turn(asked: Asked, mnemic: Mnemic, given: Given) -> None:

@@ -232,6 +232,13 @@ class TestRules:
         mnemic.work()
         assert mnemic.profile.get(ANNA) == {}
 
+    def test_the_limit_of_facts_is_a_setting(self, store: Store, clock: Clock):
+        more = Settings(life=LifeSettings(extracts=True, facts_per_message=4))
+        mnemic, _ = opened(store, clock, settings=more)
+        mnemic.capture(ANNA, user="I live in Lyon. I work at Airbus. I'm vegetarian. My wife is a doctor.")
+        mnemic.work()
+        assert len(texts(mnemic)) == 4
+
 
 class TestModel:
     @pytest.mark.requirement("J-21", "J-22", "J-28")

@@ -202,6 +202,44 @@ class TestProfile:
         mnemic.work()
         assert mnemic.profile.get(ANNA) == {"drink": "tea", "name": "Anna"}
 
+    def test_what_is_said_beyond_the_limit_of_facts_fills_the_profile_and_is_erased_with_its_message(
+        self, store: Store, clock: Clock
+    ):
+        mnemic, _ = opened(store, clock, settings=Settings(life=LifeSettings(extracts=True)))
+        told = "Hi, I'm Anna. I live in Lyon. I work at Airbus. I'm vegetarian. I'm allergic to peanuts."
+        said = mnemic.capture(ANNA, user=told).messages[0]
+        mnemic.work()
+        assert len(mnemic.list(ANNA).memories) == LifeSettings().facts_per_message
+        profile = {"name": "Anna", "home": "Lyon", "employer": "Airbus", "diet": "vegetarian"}
+        assert mnemic.profile.get(ANNA) == {**profile, "allergy to peanuts": "yes"}
+        mnemic.delete(ANNA, said.id)
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {}
+
+    def test_an_allergy_is_erased_with_what_told_it_unless_another_message_tells_it(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, settings=Settings(life=LifeSettings(extracts=True)))
+        said = [mnemic.capture(ANNA, user="I'm allergic to peanuts.").messages[0] for _ in range(2)]
+        mnemic.work()
+        mnemic.delete(ANNA, said[0].id)
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {"allergy to peanuts": "yes"}
+        mnemic.delete(ANNA, said[1].id)
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {}
+
+    @pytest.mark.parametrize("erased", ["message", "session"])
+    def test_what_a_memory_was_corrected_to_is_erased_with_its_message(self, store: Store, clock: Clock, erased: str):
+        mnemic, _ = opened(store, clock, settings=Settings(life=LifeSettings(extracts=True)))
+        said = mnemic.capture(ANNA, user="I live in Lyon.").messages[0]
+        mnemic.work()
+        mnemic.update(ANNA, mnemic.list(ANNA).memories[0].id, text="User lives in Porto")
+        assert mnemic.profile.get(ANNA) == {"home": "Porto"}
+        if erased == "session":
+            assert mnemic.erase(ANNA, level="session").counts["profiles"] == 1
+        else:
+            mnemic.delete(ANNA, said.id)
+        assert mnemic.profile.get(ANNA) == {}
+
     def test_what_a_person_calls_outdated_leaves_the_profile_and_comes_back_with_undo(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock, settings=Settings(life=LifeSettings(extracts=True)))
         mnemic.capture(ANNA, user="I live in Lyon.")

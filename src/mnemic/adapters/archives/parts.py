@@ -1,5 +1,6 @@
 """The manifest of a backup as JSON and back, and private folders for files. Nothing read from a file is trusted."""
 
+import glob
 import hashlib
 import json
 import re
@@ -144,7 +145,7 @@ def scratch_folder(parent: Path, name: str) -> Generator[Path]:
     folders of dead processes. Raises `OSError`.
     """
     prefix, suffix = f".{name[:50]}.", ".unfinished"
-    for old in parent.glob(f"{_literal(prefix)}*{suffix}"):
+    for old in parent.glob(f"{glob.escape(prefix)}*{suffix}"):
         _remove_if_left(old)
     folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=parent))
     try:
@@ -163,8 +164,3 @@ def _remove_if_left(folder: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
     except OSError:  # it is gone already, or another user's
         return
-
-
-def _literal(text: str) -> str:
-    """A text escaped for a file name pattern."""
-    return "".join(f"[{each}]" if each in "*?[" else each for each in text)
