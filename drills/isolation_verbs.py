@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.memory import file_problems, opened
 from drills.kit.outcome import Outcome, options
-from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
+from mnemic.build import SystemClock
 from mnemic.errors import NotFoundError
 from mnemic.model.scope import Level, Scope
 from mnemic.testing.isolation import Row, replace_expiry

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,6 @@ from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.parsers import find_parser
-from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
 from mnemic.engine.access import claiming
@@ -28,7 +28,7 @@ from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.files import Archive, ClosableReader, Keyring
 from mnemic.ports.index import Index, ServedIndex, Window
 from mnemic.ports.models import Detector, Embedder, Llm, Reranker, Tool
-from mnemic.ports.observer import Observer
+from mnemic.ports.observer import Clock, Observer
 from mnemic.ports.store import Reading, Store
 from mnemic.text.analyser import Analyser
 from mnemic.text.normalise import Writing
@@ -43,6 +43,17 @@ if TYPE_CHECKING:
     from mnemic.model.backup import RescueReport
 
 _log = logging.getLogger("mnemic")
+
+
+class SystemClock:
+    """The time of the machine."""
+
+    def now(self) -> datetime:
+        """With the time zone UTC."""
+        return datetime.now(UTC)
+
+
+_: type[Clock] = SystemClock
 
 
 def build(config: Config) -> Engine:

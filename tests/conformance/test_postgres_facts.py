@@ -12,7 +12,7 @@ import pytest
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
-from mnemic.adapters.system_clock import SystemClock
+from mnemic.build import SystemClock
 from mnemic.engine.assimilate import Place, assimilate, prepare
 from mnemic.engine.engine import Engine
 from mnemic.model.item import Fact, Kind, State

@@ -16,8 +16,8 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.indexes.tiered import SpacesIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
+from mnemic.build import SystemClock
 from mnemic.engine.engine import Engine
 from mnemic.model.scope import Scope
 from tests.properties.test_isolation import SCOPES, Row, may_see, recalled, write

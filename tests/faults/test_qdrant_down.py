@@ -20,8 +20,8 @@ from mnemic.adapters.indexes.qdrant_points import QdrantLink, QdrantOptions, Sta
 from mnemic.adapters.indexes.qdrant_search import QdrantVectors
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
+from mnemic.build import SystemClock
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import INDEX_LEFT
 from mnemic.model.candidates import Change

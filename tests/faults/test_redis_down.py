@@ -19,10 +19,9 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.observers.prometheus import PrometheusObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.redis import RedisOptions, RedisWindow
 from mnemic.api import Mnemic
-from mnemic.build import build
+from mnemic.build import SystemClock, build
 from mnemic.config import Config
 from mnemic.engine.engine import Engine
 from mnemic.errors import UnavailableError

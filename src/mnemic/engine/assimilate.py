@@ -138,7 +138,8 @@ MIN_SUPPORT = 0.5
 _NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _DIGITS: Mapping[str, str] = {word: str(number) for number, word in enumerate(_NUMBER_WORDS, start=2)}
 _LABELS = (
-    "name occupation job work works employer lives home relationship status birthday speaks language age years old"
+    "name occupation job work works employer lives home relationship status birthday speaks language age years old "
+    "heißt arbeitet wohnt lebt kommt spricht jahre alt"
 )
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
@@ -198,7 +199,7 @@ def _wanted_terms(engine: Engine, fact: Fact) -> set[str]:
     if fact.slot.startswith(ORDER):
         said = words_of(Filled(fact.slot, fact.value))  # the words around it are those of the fact's form
         return _terms(engine, said) - free
-    if fact.slot:
+    if fact.slot or len(fact.provenance) > 1:  # several facts told as one have no slot
         free |= _terms(engine, f"{fact.slot} {_LABELS}".replace("_", " "))
     words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(cut_label(fact.text))}
     return words - free or words - _terms(engine, _USER)

@@ -17,7 +17,7 @@ from mnemic.engine.engine import Engine, SessionRun, new_job
 from mnemic.engine.fields import ended
 from mnemic.engine.indexing import ItemVectors, Layers
 from mnemic.engine.kinds import EXTRACT
-from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived
+from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived, within_limit
 from mnemic.engine.worth import estimate_worth
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.bookkeeping import due_in
@@ -437,10 +437,9 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     for each in found:
         made = each
         if each.is_open:
-            rated = [next(likely) for _ in each.facts]
-            kept, worth = (choose_facts(each.facts, rated, most) for most in (limit, len(rated)))
-            further = [each.facts[place] for place in worth if place not in kept]
-            facts = join_clauses(each.message.text, [each.facts[place] for place in kept])
+            worth = choose_facts(each.facts, [next(likely) for _ in each.facts])
+            joined = join_clauses(each.message.text, [each.facts[place] for place in worth])
+            facts, further = within_limit(joined, limit)
             made = replace(each, facts=facts, is_open=False, further=further)
         chosen.append(made)
     others = [fact for each in chosen for fact in each.facts if fact.text not in known]

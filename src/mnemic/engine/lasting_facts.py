@@ -19,7 +19,8 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import Said, find_candidates, plain_statements, read_attributes
+from mnemic.text.facts.find import Said, find_candidates, join_facts, read_attributes
+from mnemic.text.facts.statements import CHANGES, plain_statements
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import STABLE_KEYS
 from mnemic.text.slots import (
@@ -121,6 +122,13 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
         if key in STABLE_KEYS and key not in found and said is not None:
             found[key] = (" ".join(value.split()), said)
     return found
+
+
+def within_limit(facts: Sequence[Fact], limit: int) -> tuple[list[Fact], list[Fact]]:
+    """A message's facts within the limit, and those beyond it: first what fills the profile, which keeps it."""
+    joined = join_facts(facts, limit, lambda slot: slot in CHANGES or _is_lasting(slot))
+    by_need = sorted(range(len(joined)), key=lambda place: _is_lasting(joined[place].slot))
+    return [joined[place] for place in sorted(by_need[:limit])], [joined[place] for place in by_need[limit:]]
 
 
 def attributes_of(facts: Sequence[Fact]) -> dict[str, tuple[str, datetime]]:

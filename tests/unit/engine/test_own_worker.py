@@ -19,8 +19,8 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import background
+from mnemic.build import SystemClock
 from mnemic.config import Config
 from mnemic.engine.engine import Engine
 from mnemic.errors import UnavailableError

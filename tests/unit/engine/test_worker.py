@@ -14,8 +14,8 @@ import pytest
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
+from mnemic.build import SystemClock
 from mnemic.config import Config
 from mnemic.engine.engine import Engine
 from mnemic.engine.jobs import FollowUp, Handler, JobRun, Worker, list_jobs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.text.facts.find import plain_statements, read_attributes
+from mnemic.text.facts.find import read_attributes
+from mnemic.text.facts.statements import plain_statements
 
 TOLD: tuple[tuple[str, dict[str, str]], ...] = (
     ("My name is Anna.", {"name": "Anna"}),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
+from mnemic.engine.lasting_facts import within_limit
 from mnemic.model.item import Fact, Kind, Trust
 from mnemic.ports.models import Embedder, LayeredEmbedder
 from mnemic.text.facts.find import (
@@ -206,10 +207,11 @@ def test_dark_mode_and_windows_make_a_preference_and_a_context():
 
 
 @pytest.mark.requirement("J-25")
-def test_a_message_gives_at_most_three_facts_the_best_in_their_order():
+def test_a_message_gives_at_most_three_facts_in_their_order():
     text = "My name is Ola. I live in Bergen. I think it's nice. I work as a plumber. My wife is a doctor. I ski."
-    facts = found(text)
+    facts, further = within_limit(found(text), MAX_FACTS)
     assert len(facts) == MAX_FACTS == 3
+    assert [fact.text for fact in further] == ["User works as a plumber"]
     starts = [fact.provenance[0].start for fact in facts]
     assert starts == sorted(starts)
     assert "User thinks it's nice" not in [fact.text for fact in facts]

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemic.text.facts.find import Said, find_candidates, find_statements, read_attributes
+from mnemic.text.facts.find import Said, find_candidates, read_attributes
+from mnemic.text.facts.statements import find_statements
 from mnemic.text.languages import detect, lookup
 
 AT = datetime(2026, 5, 6, 12, tzinfo=UTC)

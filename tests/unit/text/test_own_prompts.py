@@ -12,8 +12,8 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
+from mnemic.build import SystemClock
 from mnemic.config import Config
 from mnemic.engine.engine import Engine
 from mnemic.errors import ConfigError

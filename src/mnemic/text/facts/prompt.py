@@ -14,7 +14,8 @@ from mnemic.model.item import Fact, Kind, Message, Provenance, Role, Trust
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.blocks import Language
-from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, MAX_MESSAGE_CHARS, Said, slot_of
+from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, Said
+from mnemic.text.facts.statements import MAX_MESSAGE_CHARS, slot_of
 from mnemic.text.languages import detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import speaker

@@ -104,6 +104,33 @@ class StatementRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoteRules:
+    """How users describe themselves without sentences. Rules are templates for a sentence in the first person, and
+    patterns.
+
+    `label`: the words before such a description ("About me:"); its group `me` matches if it is about nobody else.
+    `cut`: where an item of a list ends. `own`: an item with its subject, which `bound` ties to what follows ("I want
+    to"). `head`: "I'm" or "My name is"; if a `name` or an item follows, the list is about the user. `items` lack a
+    subject and perhaps a verb ("two kids"), `acts` only the subject ("live in Leeds"). `lines` name what they tell
+    ("Job: welder"). `rest`: the template for what no rule reads.
+    """
+
+    label: re.Pattern[str] = NEVER
+    cut: re.Pattern[str] = NEVER
+    own: re.Pattern[str] = NEVER
+    bound: re.Pattern[str] = NEVER
+    head: re.Pattern[str] = NEVER
+    name: re.Pattern[str] = NEVER
+    items: Rules = ()
+    acts: Rules = ()
+    lines: Rules = ()
+    rest: str = ""
+
+
+NO_NOTES = NoteRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRules:
     """Rules for the user attribute that a sentence fills; each has a group `value`.
 
@@ -416,6 +443,7 @@ class Language:
     gems: GemRules
     choices: ChoiceRules
     names: NameRules = NO_NAMES
+    notes: NoteRules = NO_NOTES
     clauses: ClauseRules | None = None
     asks_assistant: re.Pattern[str] = NEVER
     courtesies: str = ""
@@ -449,6 +477,7 @@ _TABLES = {
     "gems": GemRules,
     "choices": ChoiceRules,
     "names": NameRules,
+    "notes": NoteRules,
     "clauses": ClauseRules,
 }
 

@@ -1,0 +1,348 @@
+"""Cuts what a user says into statements, and reads which slot a statement fills.
+
+Sentences are cut into clauses. Questions, guesses, orders, quoted and pasted text and words of others are left out.
+What users note of themselves without sentences ("34, nurse, two kids") is put into words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from mnemic.text import sanitise
+from mnemic.text.languages import Language, Rules, detect, languages
+from mnemic.text.normalise import late_pattern
+from mnemic.text.prose import machine_spans, prose_parts
+from mnemic.text.sentences import sentences
+
+MAX_MESSAGE_CHARS = 8000
+"""More than the beginning of a message or a reply is not read: who writes so much has pasted it."""
+
+_LIST = 3  # so many items without a verb describe their writer
+_MARKS = " \t\r\n-*•.,;"
+MAX_STATEMENT_CHARS = 400  # a longer sentence is no single fact
+MAX_DECLARED_CHARS = 200  # a longer sentence declares no single decision or order
+
+_SPEAKER = late_pattern(
+    r"(?:\[[\d:. ]+\]\s*)?(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
+    r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
+    re.IGNORECASE,
+)
+QUOTED = late_pattern(r"\"[^\"]*\"|[“„][^“”]*[”“]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|《[^》]*》")
+_CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$])|^\s{4,}\S.*[;{}()=]\s*$")
+
+
+CHANGES = ("home", "job", "employer", "relationship", "partner", "car", "manager", "diet")
+"""Slots whose value a later statement replaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A clause that may hold a fact: half-open span in the message, without outer white space and closing marks."""
+
+    start: int
+    end: int
+    text: str
+    language: Language
+    is_whole: bool = True
+    """False for a part of a sentence."""
+
+    is_declared: bool = False
+    """True for a decision, a lesson or a standing order; the text is then rewritten."""
+
+
+def find_statements(text: str) -> list[Statement]:
+    """The statements of a message in order. No string raises."""
+    text = text[:MAX_MESSAGE_CHARS]
+    # A phone capitalises the first letter by itself. Who ends with a full stop also writes commas.
+    is_hasty = text[1:].islower() and not text.rstrip().endswith((".", "!", "?"))
+    text = detect(text).restore_capitals(text)
+    hostile = [*(finding.span for finding in sanitise.findings(text)), *machine_spans(text)]
+    found: list[Statement] = []
+    lines = _read_lines(text)
+    is_about_user, is_described = len(lines) > 1, False
+    for start, end in sentences(text):
+        sentence = text[start:end]
+        language = detect(sentence)
+        if _CODE.match(sentence) or language.statements.speech.search(sentence):
+            continue
+        if language.statements.material.search(sentence):
+            break
+        if any(left < end and start < right for left, right in hostile):
+            continue
+        label = language.notes.label.match(sentence)
+        is_about_user = is_about_user or label is not None
+        is_described = is_described or (label is not None and label["me"] is not None)
+        begin = start + (label.end() if label else 0)
+        if is_about_user and start in lines:
+            found.append(lines[start])
+        elif notes := _find_notes(text, begin, end, language, is_described=is_about_user):
+            is_about_user = True
+            found += notes
+        elif label or not is_anothers(sentence, language):
+            told = list(_find_clauses(text, begin, end, language, is_hasty=is_hasty))
+            told += _find_owned(text[begin:end], begin, told, language)
+            found += told or (_find_rest(text, [(begin, end)], language) if is_described else [])
+    return found
+
+
+def _read_lines(text: str) -> dict[int, Statement]:
+    """What lines such as "Job: welder" say of the user, by their start. One alone may be anything."""
+    if ":" not in text or detect(text).slots.commission.search(text):
+        return {}
+    spans = [(start, end) for start, end in sentences(text) if ":" in text[start:end]]
+    told: dict[int, Statement] = {}
+    for language in languages():
+        said = [(start, end, tell(language.notes.lines, text[start:end].strip(_MARKS))) for start, end in spans]
+        found = [Statement(*each, language, is_whole=False, is_declared=True) for each in said if each[2]]
+        told = max(told, {each.start: each for each in found}, key=len)
+    return told
+
+
+def _find_notes(text: str, start: int, end: int, language: Language, *, is_described: bool) -> list[Statement]:
+    """What a sentence lists of the user without saying "I" each time: "34, nurse, two kids, live in Leeds". Empty if it
+    is no such list, or speaks of anybody else. `is_described`: the message is a description of the user.
+    """
+    rules = language.notes
+    cuts = [(start + cut.start(), start + cut.end()) for cut in rules.cut.finditer(text[start:end])]
+    ends = pairwise([(start, start), *cuts, (end, end)])
+    trimmed = [(left, *_trim(text[left:right], language.statements.opening)) for (_, left), (right, _) in ends]
+    spans = [(left + shift, left + shift + len(piece)) for left, piece, shift in trimmed]
+    pieces = [piece for _, piece, _ in trimmed]
+    owned = [rules.own.match(piece) is not None for piece in pieces]
+    acts = [piece if is_own else tell(rules.acts, piece) for piece, is_own in zip(pieces, owned, strict=True)]
+    items = [tell(rules.items, piece) for piece in pieces]
+    tails = [act[head.end() :] for act in acts if (head := rules.head.match(act)) is not None]
+    is_about_user = is_described or any(tell(rules.items, tail) or rules.name.fullmatch(tail) for tail in tails)
+    if not is_about_user and owned[0]:
+        items = ["" for _ in items]  # whose they are is not said: "I know a nurse, two kids"
+        if any(rules.bound.search(piece) for piece, is_own in zip(pieces, owned, strict=True) if is_own):
+            return []  # "I want to …, use …" goes on with an infinitive
+    elif not is_about_user and (not items[0] or any(owned)):
+        return []  # what begins with a verb orders something
+    is_sure = is_described or (is_about_user and len(pieces) >= _LIST)
+    found: list[Statement] = []
+    lost: list[tuple[int, int]] = []
+    is_act = False
+    for piece, span, act, item in zip(pieces, spans, acts, items, strict=True):
+        if language.statements.refused.search(act or item or piece):
+            lost.append(span)
+        elif act or item:
+            found.append(Statement(*span, act or item, language, is_whole=False, is_declared=is_sure))
+            is_act = bool(act)
+        elif found and is_act:  # "I speak Dutch, French"
+            last = found[-1]
+            found[-1] = replace(last, end=span[1], text=last.text + text[last.end : span[1]])
+        else:
+            lost.append(span)
+    is_list = len(found) > len(lost) and len(cuts) >= (not is_described)
+    if not is_about_user:
+        has_commas = any("," in text[left:right] for left, right in cuts)
+        is_list = is_list and not (lost and owned[0]) and (len(found) >= _LIST or (owned[0] and has_commas))
+    if not is_list or all(each.text == text[each.start : each.end] for each in found):
+        return []
+    return [*found, *_find_rest(text, lost, language)]
+
+
+def _find_rest(text: str, spans: Sequence[tuple[int, int]], language: Language) -> list[Statement]:
+    """What users say of themselves and no rule reads, in their words; not a question, and nothing long."""
+    rules = language.statements
+    pieces = [text[start:end].strip(_MARKS) for start, end in spans]
+    told = ", ".join(
+        each for each in pieces if each and not (rules.refused.search(each) or rules.opening.fullmatch(f"{each}, "))
+    )
+    if not told or not language.notes.rest or len(told) > MAX_DECLARED_CHARS:
+        return []
+    said = language.notes.rest.format(told)
+    return [Statement(spans[0][0], spans[-1][1], said, language, is_whole=False, is_declared=True)]
+
+
+def tell(rules: Rules, piece: str) -> str:
+    """The sentence in the first person for an item; empty if no rule knows it. It may begin a sentence."""
+    for words in (piece[:1].lower() + piece[1:], piece):
+        for template, rule in rules:
+            if (match := rule.match(words)) is not None:
+                return template.format(**match.groupdict())
+    return ""
+
+
+def _find_owned(sentence: str, start: int, told: Sequence[Statement], language: Language) -> Iterator[Statement]:
+    """What a request says in passing of the user's people, pets, things and health: "a toy for my cat Luna"."""
+    rules = language.statements
+    unowned = (rules.unreal, rules.one_task, rules.condition)
+    if not rules.refused.search(sentence) or any(rule.search(sentence) for rule in unowned):
+        return
+    unquoted = QUOTED.sub(lambda quoted: " " * len(quoted[0]), sentence)
+    for template, rule in rules.owned:
+        for match in rule.finditer(unquoted):
+            left, right = start + match.start(), start + match.end()
+            if not any(each.start < right and left < each.end for each in told):
+                # It reaches to the end of the sentence, so that "She is six" may follow.
+                yield Statement(left, start + len(sentence), template.format(**match.groupdict()), language)
+
+
+def is_anothers(sentence: str, language: Language) -> bool:
+    """True for a line with its speaker before it, as in a transcript."""
+    return _SPEAKER.match(sentence) is not None and language.statements.own_label.match(sentence) is None
+
+
+def _find_clauses(text: str, start: int, end: int, language: Language, *, is_hasty: bool) -> Iterator[Statement]:
+    rules = language.statements
+    sentence = text[start:end]
+    if (greeting := rules.opening.match(sentence)) is not None and greeting.end() < len(sentence):
+        start += greeting.end()
+    sentence = text[start:end]
+    if rules.condition.search(sentence):
+        return
+    edges = _find_edges(sentence, language, is_hasty=is_hasty)
+    if len(edges) == 1 and rules.refused.search(sentence) and _declare(text, start, end, language) is None:
+        # A question or a thanks may follow a statement in one sentence: "I moved to Rome, can you …?" keeps its start.
+        if (span := rules.find_reason(sentence)) is not None:
+            piece, shift = _trim(sentence[span[0] : span[1]], None)
+            begin = start + span[0] + shift
+            if not rules.refused.search(piece):
+                yield Statement(begin, begin + len(piece), piece, language, is_whole=False)
+        return
+    for left, right in edges:
+        if (declared := _declare(text, start + left, start + right, language)) is not None:
+            yield declared
+            continue
+        piece = sentence[left:right]
+        if len(edges) == 1 and (comment := rules.find_comment(piece)) is not None:
+            piece = piece[:comment]
+        piece, shift = _trim(piece, rules.opening if left else None)
+        begin = start + left + shift
+        closing = text[start + right : end] if start + right >= end - 1 else ""  # the question mark of the last clause
+        if piece and len(piece) <= MAX_STATEMENT_CHARS and not rules.refused.search(piece + closing):
+            yield from _apart(Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1))
+
+
+def _apart(statement: Statement) -> Iterator[Statement]:
+    """A statement that fills two slots, as two: "I live in Chicago and work for Deloitte"."""
+    language, text = statement.language, statement.text
+    for templates, rule in language.slots.apart:
+        if (match := rule.match(text)) is not None:
+            for template in templates.split(" | "):
+                yield replace(statement, text=template.format(**match.groupdict()), is_whole=False)
+            return
+    for joint in language.statements.joints.finditer(text):
+        parts = text[: joint.start()], text[joint.end() :]
+        slots = {slot_of(language.statements.add_subject(part), language)[0] for part in parts}
+        if len(slots) == len(parts) and slots <= {*CHANGES, "name"}:
+            start = statement.start + joint.end()
+            yield replace(statement, end=statement.start + joint.start(), text=parts[0], is_whole=False)
+            yield from _apart(replace(statement, start=start, text=parts[1], is_whole=False))
+            return
+    yield statement
+
+
+def _declare(text: str, start: int, end: int, language: Language) -> Statement | None:
+    """The decision, lesson or standing order in a clause, as a statement in the first person."""
+    clause, shift = _trim(text[start:end], None)
+    rules = language.statements
+    if len(clause) > MAX_DECLARED_CHARS or text[start + shift + len(clause) : end].lstrip().startswith(("?", "？")):
+        return None
+    for template, rule in rules.declared:
+        if (match := rule.match(clause)) is None:
+            continue
+        groups = match.groupdict()
+        if "order" in groups:
+            if len(text) > MAX_ATTRIBUTE_CHARS or rules.one_task.search(text):
+                return None
+            groups["order"] = rules.tell_order(groups["order"])
+        if "when" in groups:  # it began the sentence
+            groups["when"] = groups["when"][:1].lower() + groups["when"][1:]
+        said = template.format(**groups)
+        return Statement(start + shift, start + shift + len(clause), said, language, is_declared=True)
+    return None
+
+
+def _trim(piece: str, opening: re.Pattern[str] | None) -> tuple[str, int]:
+    """The piece without its outer marks, and how much was cut from its start."""
+    left = len(piece) - len(piece.lstrip(" \t\r\n,;:–—-*•，；、"))
+    piece = piece[left:]
+    if opening is not None and (match := opening.match(piece)) is not None and match.end() < len(piece):
+        left, piece = left + match.end(), piece[match.end() :]
+    return piece.rstrip(" \t\r\n.,;:!。，；！…~～–—-"), left
+
+
+def _find_edges(sentence: str, language: Language, *, is_hasty: bool = False) -> list[tuple[int, int]]:
+    """Where the clauses of a sentence with subjects of their own begin and end."""
+    edges: list[tuple[int, int]] = []
+    begin = 0
+    rules = (language.statements.cut, *([language.statements.run_on] if is_hasty else ()))
+    for cut in sorted((cut for rule in rules for cut in rule.finditer(sentence)), key=lambda cut: cut.start()):
+        if cut.start() > begin and not language.statements.keeps_together(sentence[begin : cut.start()], sentence, cut):
+            edges.append((begin, cut.start()))
+            begin = cut.end()
+    reason = language.statements.find_reason(sentence) if edges else None
+    if reason is not None and reason[1] >= edges[0][1] and " " not in sentence[: reason[0]].rstrip():
+        edges[0] = (reason[0], edges[0][1])  # "Since I work nights, can you …?"
+    return [*edges, (begin, len(sentence))]
+
+
+MAX_ATTRIBUTE_CHARS = 1500  # a longer message is more likely to be pasted than told
+MAX_SENTENCE_CHARS = 300  # a longer sentence says more than one thing
+HOW_LONG = "how long "
+"""Slots of this beginning say for how long the user has been doing something: the next count replaces the last."""
+
+
+def read_plain(text: str) -> dict[str, str]:
+    """The slots that plain sentences fill, by name; a later one wins."""
+    found: dict[str, str] = {}
+    for statement, language in _plain_sentences(text):
+        for key, rule in language.slots.plain:
+            for match in rule.finditer(statement):
+                value = match["value"].strip(" .,-–—")
+                if value and not language.slots.no_value.match(value):
+                    found[key] = value
+    return found
+
+
+def plain_statements(text: str) -> list[str]:
+    """The sentences in which a user plainly says how things are now; none of a text that is to be worked on."""
+    return [sentence for sentence, _ in _plain_sentences(restore_capitals(text))]
+
+
+def restore_capitals(text: str) -> str:
+    """The text with the capitals of names; a long text is as it was."""
+    return detect(text).restore_capitals(text) if len(text) <= MAX_ATTRIBUTE_CHARS else text
+
+
+def _plain_sentences(text: str) -> list[tuple[str, Language]]:
+    if len(text) > MAX_ATTRIBUTE_CHARS:
+        return []
+    parts = [text[start:end] for start, end in prose_parts(text)]
+    found = [(part[start:end], detect(part[start:end])) for part in parts for start, end in sentences(part)]
+    if any(language.slots.commission.search(text) for language in {id(each): each for _, each in found}.values()):
+        return []
+    return [
+        (sentence, language)
+        for sentence, language in found
+        if len(sentence) <= MAX_SENTENCE_CHARS
+        and language.slots.first_person.search(sentence)
+        and not language.slots.unsure.search(sentence)
+    ]
+
+
+def slot_of(statement: str, language: Language) -> tuple[str, str]:
+    """The slot that a statement in the first person fills, and its value; both "" where it fills none."""
+    for slot, value in read_plain(statement).items():
+        return slot, value
+    rules = language.slots
+    for slot, rule in rules.loose:
+        if (match := rule.search(statement)) is not None and rules.doubt.search(statement, 0, match.end()) is None:
+            return slot, match["value"].strip(" .,-")
+    for name, rule in rules.things:
+        if (match := rule.search(statement)) is not None:
+            return f"{name}{match['thing'].casefold().strip()}", match["value"].strip(" .,-")
+    return "", ""
+
+
+def declares(text: str, start: int, end: int) -> bool:
+    """True if a sentence of the text declares a decision, a lesson or an order."""
+    language = detect(text[start:end])
+    edges = _find_edges(text[start:end], language) if language.statements.declared else ()
+    return any(_declare(text, start + left, start + right, language) is not None for left, right in edges)
