@@ -21,6 +21,7 @@ MAX_MESSAGE_CHARS = 8000
 """More than the beginning of a message or a reply is not read: who writes so much has pasted it."""
 
 _LIST = 3  # so many items without a verb describe their writer
+_LINE = late_pattern(r"(?:(?! [/|•] )[^\n])+")
 _MARKS = " \t\r\n-*•.,;"
 MAX_STATEMENT_CHARS = 400  # a longer sentence is no single fact
 MAX_DECLARED_CHARS = 200  # a longer sentence declares no single decision or order
@@ -76,28 +77,29 @@ def find_statements(text: str) -> list[Statement]:
         is_about_user = is_about_user or label is not None
         is_described = is_described or (label is not None and label["me"] is not None)
         begin = start + (label.end() if label else 0)
-        if is_about_user and start in lines:
-            found.append(lines[start])
+        if is_about_user and (mine := [each for each in lines if start <= each.start < end]):
+            found += mine
         elif notes := _find_notes(text, begin, end, language, is_described=is_about_user):
             is_about_user = True
             found += notes
         elif label or not is_anothers(sentence, language):
             told = list(_find_clauses(text, begin, end, language, is_hasty=is_hasty))
             told += _find_owned(text[begin:end], begin, told, language)
-            found += told or (_find_rest(text, [(begin, end)], language) if is_described else [])
+            is_noted = is_described and language.slots.first_person.search(text, begin, end) is None
+            found += (_find_rest(text, [(begin, end)], language) if is_noted else []) or told
     return found
 
 
-def _read_lines(text: str) -> dict[int, Statement]:
-    """What lines such as "Job: welder" say of the user, by their start. One alone may be anything."""
+def _read_lines(text: str) -> list[Statement]:
+    """What lines such as "Job: welder", or "Job: welder / City: Accra", say of the user. One alone may be anything."""
     if ":" not in text or detect(text).slots.commission.search(text):
-        return {}
-    spans = [(start, end) for start, end in sentences(text) if ":" in text[start:end]]
-    told: dict[int, Statement] = {}
+        return []
+    spans = [span.span() for span in _LINE.finditer(text) if ":" in span[0]]
+    told: list[Statement] = []
     for language in languages():
         said = [(start, end, tell(language.notes.lines, text[start:end].strip(_MARKS))) for start, end in spans]
         found = [Statement(*each, language, is_whole=False, is_declared=True) for each in said if each[2]]
-        told = max(told, {each.start: each for each in found}, key=len)
+        told = max(told, found, key=len)
     return told
 
 
