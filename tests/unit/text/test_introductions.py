@@ -101,10 +101,25 @@ def test_a_list_about_the_user_is_told_in_sentences(text: str, told: list[str]):
         "Two kids, a dog, a nurse: who is missing from the photo?",
         "I want to visit Rome, eat pasta and drink wine.",
         "I tried brands like Nike, love it, hate it.",
+        "Intro: this is a story about a dragon, a knight, two kids.",
+        "Bio: Albert Einstein was a physicist, born in Ulm, loved violins.",
+        "Context: my brother, 34, nurse, two kids, is moving in.",
     ],
 )
 def test_what_is_no_description_of_the_user_is_not_read_as_one(text: str):
     assert all(each.text in text for each in find_statements(text))
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("I'm Ben, 41, love hiking. My wife is a nurse, vegan, from Lyon.", "User's wife is a nurse, vegan, from Lyon"),
+        ("Kurz zu mir: 41, verheiratet. Meine Frau ist Ärztin, aus Bonn.", "Users Frau ist Ärztin, aus Bonn"),
+        ("About me: nurse, two kids. The weather is awful.", "The weather is awful"),
+    ],
+)
+def test_after_a_list_others_are_others_still(text: str, told: str):
+    assert facts(text)[-1] == told
 
 
 def test_facts_over_the_limit_are_told_as_one_and_slots_stay_alone():

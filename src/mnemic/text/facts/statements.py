@@ -21,6 +21,7 @@ MAX_MESSAGE_CHARS = 8000
 """More than the beginning of a message or a reply is not read: who writes so much has pasted it."""
 
 _LIST = 3  # so many items without a verb describe their writer
+_BULLETS = ("-", "*", "•", "–")
 _LINE = late_pattern(r"(?:(?! [/|•] )[^\n])+")
 _MARKS = " \t\r\n-*•.,;"
 MAX_STATEMENT_CHARS = 400  # a longer sentence is no single fact
@@ -85,7 +86,8 @@ def find_statements(text: str) -> list[Statement]:
         elif label or not is_anothers(sentence, language):
             told = list(_find_clauses(text, begin, end, language, is_hasty=is_hasty))
             told += _find_owned(text[begin:end], begin, told, language)
-            is_noted = is_described and language.slots.first_person.search(text, begin, end) is None
+            is_item = begin > start or sentence.lstrip().startswith(_BULLETS)
+            is_noted = is_described and is_item and language.slots.first_person.search(text, begin, end) is None
             found += (_find_rest(text, [(begin, end)], language) if is_noted else []) or told
     return found
 
@@ -108,11 +110,8 @@ def _find_notes(text: str, start: int, end: int, language: Language, *, is_descr
     is no such list, or speaks of anybody else. `is_described`: the message is a description of the user.
     """
     rules = language.notes
-    cuts = [(start + cut.start(), start + cut.end()) for cut in rules.cut.finditer(text[start:end])]
-    ends = pairwise([(start, start), *cuts, (end, end)])
-    trimmed = [(left, *_trim(text[left:right], language.statements.opening)) for (_, left), (right, _) in ends]
-    spans = [(left + shift, left + shift + len(piece)) for left, piece, shift in trimmed]
-    pieces = [piece for _, piece, _ in trimmed]
+    spans = _split_list(text, start, end, language)
+    pieces = [text[left:right] for left, right in spans]
     owned = [rules.own.match(piece) is not None for piece in pieces]
     acts = [piece if is_own else tell(rules.acts, piece) for piece, is_own in zip(pieces, owned, strict=True)]
     items = [tell(rules.items, piece) for piece in pieces]
@@ -125,27 +124,48 @@ def _find_notes(text: str, start: int, end: int, language: Language, *, is_descr
     elif not is_about_user and (not items[0] or any(owned)):
         return []  # what begins with a verb orders something
     is_sure = is_described or (is_about_user and len(pieces) >= _LIST)
-    found: list[Statement] = []
-    lost: list[tuple[int, int]] = []
-    is_act = False
-    for piece, span, act, item in zip(pieces, spans, acts, items, strict=True):
-        if language.statements.refused.search(act or item or piece):
-            lost.append(span)
-        elif act or item:
-            found.append(Statement(*span, act or item, language, is_whole=False, is_declared=is_sure))
-            is_act = bool(act)
-        elif found and is_act:  # "I speak Dutch, French"
-            last = found[-1]
-            found[-1] = replace(last, end=span[1], text=last.text + text[last.end : span[1]])
-        else:
-            lost.append(span)
-    is_list = len(found) > len(lost) and len(cuts) >= (not is_described)
+    found, lost = _tell_items(text, list(zip(spans, acts, items, strict=True)), language, is_sure=is_sure)
+    if any(rules.others.match(text[left:right]) for left, right in lost):
+        return []  # "my wife is a nurse, vegan"
+    is_list = len(found) > len(lost) and (is_described or len(spans) > 1)
     if not is_about_user:
-        has_commas = any("," in text[left:right] for left, right in cuts)
+        has_commas = "," in text[spans[0][1] : spans[-1][0]]
         is_list = is_list and not (lost and owned[0]) and (len(found) >= _LIST or (owned[0] and has_commas))
     if not is_list or all(each.text == text[each.start : each.end] for each in found):
         return []
     return [*found, *_find_rest(text, lost, language)]
+
+
+def _tell_items(
+    text: str, items: Sequence[tuple[tuple[int, int], str, str]], language: Language, *, is_sure: bool
+) -> tuple[list[Statement], list[tuple[int, int]]]:
+    """The statements of a list's items, each a span with its sentences with and without a verb; and the spans left."""
+    found: list[Statement] = []
+    lost: list[tuple[int, int]] = []
+    is_act = False
+    for (left, right), act, item in items:
+        said = act or item
+        if language.statements.refused.search(said or text[left:right]):
+            lost.append((left, right))
+        elif said:
+            found.append(Statement(left, right, said, language, is_whole=False, is_declared=is_sure))
+            is_act = bool(act)
+        elif found and is_act:  # "I speak Dutch, French"
+            last = found[-1]
+            found[-1] = replace(last, end=right, text=last.text + text[last.end : right])
+        else:
+            lost.append((left, right))
+    return found, lost
+
+
+def _split_list(text: str, start: int, end: int, language: Language) -> list[tuple[int, int]]:
+    """The spans of the items of a list."""
+    cuts = [(start + cut.start(), start + cut.end()) for cut in language.notes.cut.finditer(text[start:end])]
+    spans: list[tuple[int, int]] = []
+    for (_, left), (right, _) in pairwise([(start, start), *cuts, (end, end)]):
+        piece, shift = _trim(text[left:right], language.statements.opening)
+        spans.append((left + shift, left + shift + len(piece)))
+    return spans
 
 
 def _find_rest(text: str, spans: Sequence[tuple[int, int]], language: Language) -> list[Statement]:

@@ -109,16 +109,18 @@ class NoteRules:
     patterns.
 
     `label`: the words before such a description ("About me:"); its group `me` matches if it is about nobody else.
-    `cut`: where an item of a list ends. `own`: an item with its subject, which `bound` ties to what follows ("I want
-    to"). `head`: "I'm" or "My name is"; if a `name` or an item follows, the list is about the user. `items` lack a
-    subject and perhaps a verb ("two kids"), `acts` only the subject ("live in Leeds"). `lines` name what they tell
-    ("Job: welder"). `rest`: the template for what no rule reads.
+    `cut`: where an item of a list ends. `own`: an item with its subject, which `bound` ties to what follows ("I
+    want to"); `others` begins one about somebody else. `head`: "I'm" or "My name is"; if a `name` or an item
+    follows, the list is about the user. `items` lack a subject and perhaps a verb ("two kids"), `acts` only the
+    subject ("live in Leeds"). `lines` name what they tell ("Job: welder"). `rest`: the template for what no rule
+    reads.
     """
 
     label: re.Pattern[str] = NEVER
     cut: re.Pattern[str] = NEVER
     own: re.Pattern[str] = NEVER
     bound: re.Pattern[str] = NEVER
+    others: re.Pattern[str] = NEVER
     head: re.Pattern[str] = NEVER
     name: re.Pattern[str] = NEVER
     items: Rules = ()
