@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def read_row(row: dict[str, Any]) -> list[tuple[str, str, bool, str]]:
-    """The fact, a sentence about it, whether it is over, and the writer. If one of several ends it, none is known to."""
+    """The fact, a sentence about it, whether it is over, and the writer; nothing if one of several ends it."""
     said = [text for text in read_plain_sentences(row["told"]) if hide_topic(text, row["fact"])]
     known = said if len(said) == 1 or not row["ends"] else []
     return [(row["fact"], text, bool(row["ends"]), row["writer"]) for text in known]
