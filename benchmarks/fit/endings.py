@@ -17,7 +17,6 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from benchmarks.fit.keep import HERE, Doubles, embed, encode_weights
 from benchmarks.fit.talk_pairs import read_talk_pairs, read_talk_sentences
 from benchmarks.machine import ROOT, keep, provenance, table
-from mnemic.text.facts.corrections import hash_phrases, hide_topic, read_plain_sentences
+from mnemic.text.facts.corrections import hash_phrases, hide_topic
 
 WEIGHTS = ROOT / "src" / "mnemic" / "text" / "facts" / "endings.json"
 RIDGE, GATE_RIDGE = 4.0, 0.2
@@ -36,11 +35,6 @@ EVERY = 3  # of the talks' statements, one in so many is used
 BIAS = 10.0  # a large column is hardly penalised
 PASSED = 0.9  # share of the endings that the gate lets pass
 PRECISION = 0.9  # of the pairs of writers that are told to be over
-HARD = frozenset("stuvwxyz")
-HARDER = 0.25
-"""Weight of the pairs of these writers, who were asked for endings between the lines and for near misses with the words
-of endings. With a weight of 1, plainly told endings are found half as often."""
-
 NEAR_MISS = 0.3  # weight of a near miss at the gate, which is not there to tell them apart
 
 
@@ -50,7 +44,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="write the weights")
     options = parser.parse_args()
     rows = [json.loads(line) for line in (HERE / "endings.jsonl").read_text(encoding="utf-8").splitlines()]
-    pairs = [pair for row in rows for pair in read_row(row)]
+    pairs = [(row["fact"], row["told"], bool(row["ends"]), row["writer"]) for row in rows]
     pairs += [(fact, told, False, f"talk {talk}") for fact, told, talk in read_talk_pairs()]
     hidden = [hide_topic(told, fact) for fact, told, _, _ in pairs]
     pairs = [pair for pair, text in zip(pairs, hidden, strict=True) if text]
@@ -58,19 +52,19 @@ def main() -> int:
     writers = np.array([writer.split()[0] for *_, writer in pairs])
     is_real = writers == "talk"
     layers = embed([text for text in hidden if text])[1]
-    counts = np.where(np.isin(writers, [*HARD]), HARDER, 1.0)
+    counts = np.ones(len(pairs))
     said = read_talk_sentences()[::EVERY]
     words = hash_phrases([*(told for _, told, _, _ in pairs), *(text for text, _ in said)])
     may_end = np.concatenate([is_over, np.zeros(len(said), dtype=bool)])
-    gate_counts = np.concatenate([np.where(is_real | is_over, 1.0, NEAR_MISS) * counts, np.ones(len(said))])
+    gate_counts = np.concatenate([np.where(is_real | is_over, 1.0, NEAR_MISS), np.ones(len(said))])
     folds = fold([*(writer for *_, writer in pairs), *(f"talk {talk}" for _, talk in said)])
     gate = held_out(words, may_end, gate_counts, GATE_RIDGE, folds)
     likely = held_out(layers, is_over, counts, RIDGE, folds[: len(pairs)])
-    least = float(np.quantile(gate[may_end & (gate_counts == 1.0)], 1.0 - PASSED))
+    least = float(np.quantile(gate[may_end], 1.0 - PASSED))
     is_passed = gate >= least
     passed = np.where(is_passed[: len(pairs)], likely, 0.0)
-    threshold = find_threshold(passed[~is_real], is_over[~is_real], counts[~is_real])
-    report = describe(is_passed, passed, is_over, writers, threshold)
+    threshold = find_threshold(passed[~is_real], is_over[~is_real])
+    report = describe(is_passed, passed, is_over, is_real, threshold)
     keep("endings.md", report)
     if options.keep:
         heads = [
@@ -80,13 +74,6 @@ def main() -> int:
         told = [{"weights": encode_weights(weights), "threshold": round(least, 4)} for weights, least in heads]
         WEIGHTS.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     return 0
-
-
-def read_row(row: dict[str, Any]) -> list[tuple[str, str, bool, str]]:
-    """The fact, a sentence about it, whether it is over, and the writer; nothing if one of several ends it."""
-    said = [text for text in read_plain_sentences(row["told"]) if hide_topic(text, row["fact"])]
-    known = said if len(said) == 1 or not row["ends"] else []
-    return [(row["fact"], text, bool(row["ends"]), row["writer"]) for text in known]
 
 
 def fold(names: Sequence[str]) -> NDArray[np.int64]:
@@ -128,10 +115,10 @@ def fit(features: Doubles, is_over: NDArray[np.bool_], counts: Doubles, ridge: f
     return weights
 
 
-def find_threshold(likely: Doubles, is_over: NDArray[np.bool_], counts: Doubles) -> float:
+def find_threshold(likely: Doubles, is_over: NDArray[np.bool_]) -> float:
     """The lowest estimate from which `PRECISION` of the pairs are over."""
     order = np.argsort(-likely)
-    right = np.cumsum((is_over * counts)[order]) / np.cumsum(counts[order])
+    right = np.cumsum(is_over[order]) / np.arange(1, len(order) + 1)
     return float(likely[order][np.flatnonzero(right >= PRECISION).max()])
 
 
@@ -139,18 +126,14 @@ def describe(
     is_passed: NDArray[np.bool_],
     likely: Doubles,
     is_over: NDArray[np.bool_],
-    writers: NDArray[np.str_],
+    is_real: NDArray[np.bool_],
     threshold: float,
 ) -> str:
     """The report. `is_passed` goes on with the sentences of the talks."""
     is_told, passed = likely >= threshold, is_passed[: len(likely)]
-    is_real, is_hard = writers == "talk", np.isin(writers, [*HARD])
-    plain = ~(is_real | is_hard)
     kinds = (
-        ("told to be over", is_over & plain),
-        ("near misses and remarks", ~is_over & plain),
-        ("told between the lines", is_over & is_hard),
-        ("near misses with the words of endings", ~is_over & is_hard),
+        ("told to be over", is_over),
+        ("near misses and remarks", ~is_over & ~is_real),
         ("pairs of the talks", is_real),
     )
     rows: list[list[str]] = []
@@ -160,8 +143,8 @@ def describe(
     rows.append(["all statements of the talks", str(len(every)), f"{every.mean():.3f}", ""])
     text = "# Told to be over\n\n" + str(__doc__).split("\n\n", 2)[2].strip() + "\n\n"
     text += provenance("python benchmarks/fit/endings.py --keep") + "\n\n"
-    right, hard = (float(is_over[is_told & which].mean()) for which in (plain, is_hard))
-    told = f"Of the writers' pairs that end the fact, {right:.3f} are over, and {hard:.3f} of the harder ones."
+    right = float(is_over[is_told & ~is_real].mean())
+    told = f"Of the writers' pairs that end the fact, {right:.3f} are over."
     return text + table(["pairs", "number", "pass the gate", "end the fact"], rows) + f"\n\n{told}\n"
 
 

@@ -252,8 +252,9 @@ def test_two_first_calls_start_one_process(desk: Desk):
 def test_the_child_of_the_next_call_is_replaced_and_ends_with_its_parent(desk: Desk):
     pid = desk.warm()
     for victims in ("the child", "both"):
-        desk.wait_for(lambda: len(desk.processes()) == 2)
-        spare = next(each for each in desk.processes() if each != pid)
+        spares: list[int] = []
+        desk.wait_for(lambda found=spares: found.extend({*desk.processes()} - {pid}) or found)
+        spare = spares[0]
         os.kill(spare if victims == "the child" else pid, signal.SIGKILL)
         desk.wait_for(lambda gone=spare: gone not in desk.processes())
         assert "smoked tea" in desk.run(["recall", "tea"])[1]
