@@ -19,7 +19,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from socket import AF_UNIX
 from socket import socket as unix_socket
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -38,6 +38,7 @@ PROGRAM = [sys.executable, "-P", "-c", PATIENT]
 ANA = Scope(user="ana")
 pytestmark = pytest.mark.timeout(400)  # each starts many processes, and tests run beside others
 WAIT_S = 90.0
+Found = TypeVar("Found")
 _CHANGING = re.compile(
     r"[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[:.0-9]*Z?|\b[0-9a-f]{8}\b|_ms\": \{[^}]*\}"
 )
@@ -73,11 +74,13 @@ class Desk:
         told = subprocess.run(command, env=self.environment, capture_output=True, stdin=subprocess.DEVNULL, check=True)
         return json.loads(told.stdout)
 
-    def wait_for(self, is_so: Callable[[], object]) -> None:
+    def wait_for(self, look: Callable[[], Found]) -> Found:
+        """What a look finds, as soon as it finds something."""
         end = time.monotonic() + WAIT_S
-        while not is_so():
+        while not (found := look()):
             assert time.monotonic() < end
             time.sleep(0.05)
+        return found
 
     def warm(self) -> int:
         """The id of a resident process that has answered a call."""
@@ -252,9 +255,7 @@ def test_two_first_calls_start_one_process(desk: Desk):
 def test_the_child_of_the_next_call_is_replaced_and_ends_with_its_parent(desk: Desk):
     pid = desk.warm()
     for victims in ("the child", "both"):
-        spares: list[int] = []
-        desk.wait_for(lambda found=spares: found.extend({*desk.processes()} - {pid}) or found)
-        spare = spares[0]
+        spare = desk.wait_for(lambda: next((each for each in desk.processes() if each != pid), 0))
         os.kill(spare if victims == "the child" else pid, signal.SIGKILL)
         desk.wait_for(lambda gone=spare: gone not in desk.processes())
         assert "smoked tea" in desk.run(["recall", "tea"])[1]

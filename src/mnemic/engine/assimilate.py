@@ -26,6 +26,7 @@ from mnemic.model.records import Action
 from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.bm25 import products
+from mnemic.text.facts.find import VERSION
 from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, key_words, writing_of
 from mnemic.text.sameness import MAX_PAIRS, covers_names, introduces, judge_prompt, read_judgements, same_statement
@@ -199,7 +200,9 @@ def _wanted_terms(engine: Engine, fact: Fact) -> set[str]:
     if fact.slot.startswith(ORDER):
         said = words_of(Filled(fact.slot, fact.value))  # the words around it are those of the fact's form
         return _terms(engine, said) - free
-    if fact.slot or len(fact.provenance) > 1:  # several facts told as one have no slot
+    if fact.slot or all(
+        entry.version == VERSION for entry in fact.provenance
+    ):  # merged facts of the rules have no slot
         free |= _terms(engine, f"{fact.slot} {_LABELS}".replace("_", " "))
     words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(cut_label(fact.text))}
     return words - free or words - _terms(engine, _USER)

@@ -88,6 +88,9 @@ def fitting(
 _OF_HEALTH = ("diet", "allergy to ")  # an answer about food must respect them even if nobody mentions them
 
 
+_YES = "yes"  # the value of a key that ends with it: "allergy to nuts"
+
+
 def _is_lasting(slot: str) -> bool:
     return slot in STABLE_KEYS or slot.startswith(_OF_HEALTH) or is_for_any_prompt(slot)
 
@@ -125,7 +128,7 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
 
 
 def within_limit(facts: Sequence[Fact], limit: int) -> tuple[list[Fact], list[Fact]]:
-    """A message's facts within the limit, and those beyond it: first what fills the profile, which keeps it."""
+    """Split a message's facts into those to store and those over the limit. Those of the profile are left out first."""
     joined = join_facts(facts, limit, lambda slot: slot in CHANGES or _is_lasting(slot))
     by_need = sorted(range(len(joined)), key=lambda place: _is_lasting(joined[place].slot))
     return [joined[place] for place in sorted(by_need[:limit])], [joined[place] for place in by_need[limit:]]
@@ -186,7 +189,7 @@ def _lasting_slot(memory: Memory, now: datetime) -> Filled | None:
 
 
 def _value_of(filled: Filled) -> str:
-    return "yes" if _says_value(filled) else _LEADING.sub("", filled.value).strip()
+    return _YES if _says_value(filled) else _LEADING.sub("", filled.value).strip()
 
 
 def remove_derived(work: UnitOfWork, partition: Partition, key: str, value: str) -> None:
@@ -218,11 +221,17 @@ def told_in(work: UnitOfWork, messages: Sequence[Message], memories: Sequence[Me
     if not (messages or memories):
         return []
     entries = [e for e in work.profiles.of([*messages, *memories][0].partition) if e.source in DERIVED_SOURCES]
-    plain = [fact for m in messages for fact in find_candidates(Said(m.id, m.text, m.observed_at, m.trust))]
-    said = {**attributes_of(plain), **lasting_facts(messages, {entry.key: entry.value for entry in entries})}
+    said = lasting_facts(messages, {entry.key: entry.value for entry in entries})
     filled = [each for memory in memories if (each := filled_of(memory)) is not None]
-    by_memories = {e.key for e in entries if any(e.key == each.slot and _is_same(e, each) for each in filled)}
-    return [e.key for e in entries if e.key in by_memories or (e.key in said and said[e.key][0] == e.value)]
+    keys = [e.key for e in entries if any(e.key == each.slot and _is_same(e, each) for each in filled)]
+    keys += [e.key for e in entries if e.key not in keys and e.key in said and said[e.key][0] == e.value]
+    left = [entry for entry in entries if entry.key not in keys]
+    # Reading all statements of a message takes milliseconds, and a session may have thousands.
+    words = {(each.key if each.value == _YES else each.value).split()[-1].casefold() for each in left if each.value}
+    near = [message for message in messages if any(word in message.text.casefold() for word in words)]
+    plain = [fact for m in near for fact in find_candidates(Said(m.id, m.text, m.observed_at, m.trust))]
+    told = attributes_of(plain)
+    return keys + [entry.key for entry in left if entry.key in told and told[entry.key][0] == entry.value]
 
 
 def find_again(engine: Engine, partition: Partition, key: str) -> None:

@@ -42,7 +42,7 @@ class LifeSettings:
     `curates` days; `consolidates` repeated choices into preferences; `graphs` extracts entities and relations;
     `scores_health` of each user's and agent's memories; `promotes_learnings` also asks a model what the agent should
     learn from users. A switched-off step catches up when it is switched on again. `facts_per_message`: maximum
-    facts found in a message.
+    number of facts stored for a message.
     """
 
     window_messages: int = 20

@@ -99,18 +99,13 @@ def find_endings(message: str) -> list[str]:
     """The English sentences of a message whose words may end something, and which `ends_topic` should judge. One in
     five of all other statements is among them.
     """
-    heads, plain = load_endings(), read_plain_sentences(message)
-    if not heads or not plain or detect(message).code != "en":
-        return []
-    return [text for text, odds in zip(plain, heads[0].odds(hash_phrases(plain)), strict=True) if odds > 0]
-
-
-def read_plain_sentences(message: str) -> list[str]:
-    """The sentences of a message that could end something, without a question behind them."""
-    language = detect(message)
+    heads, language = load_endings(), detect(message)
     read = [text for _, text, each in _read_sentences(message, is_passing=True) if each is language]
     short = [text for text in read if len(text.split()) <= MAX_ENDING_WORDS]
-    return [text for text in short if not language.corrections.unsure.search(text)]
+    plain = [text for text in short if not language.corrections.unsure.search(text)]
+    if not heads or not plain or language.code != "en":
+        return []
+    return [text for text, odds in zip(plain, heads[0].odds(hash_phrases(plain)), strict=True) if odds > 0]
 
 
 def hash_phrases(texts: Sequence[str]) -> Doubles:

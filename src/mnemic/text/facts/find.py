@@ -151,7 +151,7 @@ _CLAUSE_GAP = late_pattern(r"[, \t]*(?:[-–—]+ |[;，；]\s*)?(?:[^\W\d]+\s+)
 """What stands between two clauses of one sentence."""
 
 _MOST_STATEMENTS = 2
-_MOST_JOINED_CHARS = 280  # of facts that are told as one because a message tells many
+_MOST_JOINED_CHARS = 280  # a longer memory takes the room of several in a context
 _TELLING_WORDS = 4
 """What goes on in fewer words ("It hurts", "Not anymore") is a trifle, and is left out."""
 
@@ -210,16 +210,18 @@ def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
 
 
 def join_facts(facts: Sequence[Fact], limit: int, is_apart: Callable[[str], bool]) -> list[Fact]:
-    """The facts of a message, with neighbours told as one while there are more than `limit` and they stay readable.
-    What fills a slot that `is_apart` stays alone, so that a later message can replace it.
+    """Merge neighbouring facts of a message until there are `limit`, or the texts become too long. Facts whose slot
+    `is_apart`, and tasks, stay alone, because later messages replace or complete them.
     """
     joined = list(facts)
     while len(joined) > limit:
-        loose = [place for place, fact in enumerate(joined) if not is_apart(fact.slot)]
-        sizes = {pair: sum(len(joined[place].text) for place in pair) for pair in pairwise(loose)}
-        one, other = min(sizes, key=lambda pair: sizes[pair], default=(0, 0))
-        if sizes.get((one, other), _MOST_JOINED_CHARS) >= _MOST_JOINED_CHARS:
+        loose = [place for place, fact in enumerate(joined) if not (is_apart(fact.slot) or _is_to_do(fact))]
+        pairs = [(joined[one], joined[other], one, other) for one, other in pairwise(loose)]
+        sizes = [(a.kind is not b.kind, len(a.text) + len(b.text), *places) for a, b, *places in pairs]
+        fitting = [each for each in sizes if each[1] <= _MOST_JOINED_CHARS]
+        if not fitting:
             break
+        *_, one, other = min(fitting)  # of one kind if possible, then the shortest
         first, last = joined[one], joined.pop(other)
         joined[one] = replace(
             first,

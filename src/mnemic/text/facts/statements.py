@@ -1,7 +1,7 @@
-"""Cuts what a user says into statements, and reads which slot a statement fills.
+"""Splits messages into statements about the user, and reads which slot a statement fills.
 
-Sentences are cut into clauses. Questions, guesses, orders, quoted and pasted text and words of others are left out.
-What users note of themselves without sentences ("34, nurse, two kids") is put into words.
+Questions, guesses, orders, quoted and pasted text and other people's words are left out. Items of a self-description
+("34, nurse, two kids") become sentences.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from mnemic.text.sentences import sentences
 MAX_MESSAGE_CHARS = 8000
 """More than the beginning of a message or a reply is not read: who writes so much has pasted it."""
 
-_LIST = 3  # so many items without a verb describe their writer
+_LIST = 3
+"""Minimum items of a list without "I" or a label: two, such as "Paris, two nights", can be about anything."""
+
 _BULLETS = ("-", "*", "•", "–")
-_LINE = late_pattern(r"(?:(?! [/|•] )[^\n])+")
-_MARKS = " \t\r\n-*•.,;"
+_LINE = late_pattern(r"(?:(?! [/|•] |[.;] [A-Z][\w ]{1,20}: )[^\n])+")  # also one of "Name: Ana / Job: welder"
+_MARKS = " \t\r\n-*•.,;"  # around an item
 MAX_STATEMENT_CHARS = 400  # a longer sentence is no single fact
 MAX_DECLARED_CHARS = 200  # a longer sentence declares no single decision or order
 
@@ -52,7 +54,7 @@ class Statement:
     """False for a part of a sentence."""
 
     is_declared: bool = False
-    """True for a decision, a lesson or a standing order; the text is then rewritten."""
+    """True for a decision, a lesson, a standing order or an item of a self-description. The text is then rewritten."""
 
 
 def find_statements(text: str) -> list[Statement]:
@@ -64,7 +66,7 @@ def find_statements(text: str) -> list[Statement]:
     hostile = [*(finding.span for finding in sanitise.findings(text)), *machine_spans(text)]
     found: list[Statement] = []
     lines = _read_lines(text)
-    is_about_user, is_described = len(lines) > 1, False
+    is_described, is_labelled = len(lines) > 1, False
     for start, end in sentences(text):
         sentence = text[start:end]
         language = detect(sentence)
@@ -75,42 +77,50 @@ def find_statements(text: str) -> list[Statement]:
         if any(left < end and start < right for left, right in hostile):
             continue
         label = language.notes.label.match(sentence)
-        is_about_user = is_about_user or label is not None
-        is_described = is_described or (label is not None and label["me"] is not None)
+        is_described = is_described or label is not None
+        is_labelled = is_labelled or (label is not None and label["me"] is not None)
         begin = start + (label.end() if label else 0)
-        if is_about_user and (mine := [each for each in lines if start <= each.start < end]):
-            found += mine
-        elif notes := _find_notes(text, begin, end, language, is_described=is_about_user):
-            is_about_user = True
+        if is_described and (mine := [each for each in lines if start <= each.start < end]):
+            found += sorted(mine, key=lambda each: each.start)
+        elif notes := _find_notes(text, begin, end, language, is_described=is_described):
+            is_described = True
             found += notes
         elif label or not is_anothers(sentence, language):
             told = list(_find_clauses(text, begin, end, language, is_hasty=is_hasty))
             told += _find_owned(text[begin:end], begin, told, language)
             is_item = begin > start or sentence.lstrip().startswith(_BULLETS)
-            is_noted = is_described and is_item and language.slots.first_person.search(text, begin, end) is None
+            is_noted = is_labelled and is_item and language.slots.first_person.search(text, begin, end) is None
             found += (_find_rest(text, [(begin, end)], language) if is_noted else []) or told
     return found
 
 
 def _read_lines(text: str) -> list[Statement]:
-    """What lines such as "Job: welder", or "Job: welder / City: Accra", say of the user. One alone may be anything."""
+    """Statements for lines such as "Job: welder" or "Job: welder / City: Accra". Ignore a single line: it may be about
+    anything.
+    """
     if ":" not in text or detect(text).slots.commission.search(text):
         return []
-    spans = [span.span() for span in _LINE.finditer(text) if ":" in span[0]]
+    spans: list[tuple[int, int]] = []
+    for line in _LINE.finditer(text):
+        start = line.start() + len(line[0]) - len(line[0].lstrip(_MARKS))
+        spans += [(start, start + len(line[0].strip(_MARKS)))] if ":" in line[0] else []
     told: list[Statement] = []
     for language in languages():
-        said = [(start, end, tell(language.notes.lines, text[start:end].strip(_MARKS))) for start, end in spans]
+        said = [(start, end, tell(language.notes.lines, text[start:end])) for start, end in spans]
         found = [Statement(*each, language, is_whole=False, is_declared=True) for each in said if each[2]]
         told = max(told, found, key=len)
-    return told
+    left = [span for span in spans if span not in {(each.start, each.end) for each in told}] if len(told) > 1 else []
+    return told + [each for span in left for each in _find_rest(text, [span], told[0].language)]
 
 
 def _find_notes(text: str, start: int, end: int, language: Language, *, is_described: bool) -> list[Statement]:
-    """What a sentence lists of the user without saying "I" each time: "34, nurse, two kids, live in Leeds". Empty if it
-    is no such list, or speaks of anybody else. `is_described`: the message is a description of the user.
+    """Statements for a list without an "I" in each item: "34, nurse, two kids, live in Leeds". Empty if the sentence is
+    not such a list, or is about somebody else. `is_described`: the message describes the user.
     """
     rules = language.notes
     spans = _split_list(text, start, end, language)
+    if len(spans) == 1 and not is_described:
+        return []  # most sentences
     pieces = [text[left:right] for left, right in spans]
     owned = [rules.own.match(piece) is not None for piece in pieces]
     acts = [piece if is_own else tell(rules.acts, piece) for piece, is_own in zip(pieces, owned, strict=True)]
@@ -118,7 +128,7 @@ def _find_notes(text: str, start: int, end: int, language: Language, *, is_descr
     tails = [act[head.end() :] for act in acts if (head := rules.head.match(act)) is not None]
     is_about_user = is_described or any(tell(rules.items, tail) or rules.name.fullmatch(tail) for tail in tails)
     if not is_about_user and owned[0]:
-        items = ["" for _ in items]  # whose they are is not said: "I know a nurse, two kids"
+        items = ["" for _ in items]  # they may be another's: "I know a nurse, two kids"
         if any(rules.bound.search(piece) for piece, is_own in zip(pieces, owned, strict=True) if is_own):
             return []  # "I want to …, use …" goes on with an infinitive
     elif not is_about_user and (not items[0] or any(owned)):
@@ -127,7 +137,7 @@ def _find_notes(text: str, start: int, end: int, language: Language, *, is_descr
     found, lost = _tell_items(text, list(zip(spans, acts, items, strict=True)), language, is_sure=is_sure)
     if any(rules.others.match(text[left:right]) for left, right in lost):
         return []  # "my wife is a nurse, vegan"
-    is_list = len(found) > len(lost) and (is_described or len(spans) > 1)
+    is_list = len(found) > len(lost)
     if not is_about_user:
         has_commas = "," in text[spans[0][1] : spans[-1][0]]
         is_list = is_list and not (lost and owned[0]) and (len(found) >= _LIST or (owned[0] and has_commas))
@@ -139,7 +149,9 @@ def _find_notes(text: str, start: int, end: int, language: Language, *, is_descr
 def _tell_items(
     text: str, items: Sequence[tuple[tuple[int, int], str, str]], language: Language, *, is_sure: bool
 ) -> tuple[list[Statement], list[tuple[int, int]]]:
-    """The statements of a list's items, each a span with its sentences with and without a verb; and the spans left."""
+    """Statements for a list's items, and the spans of the others. `items`: the span, and the sentences for an item with
+    and without a verb, or "".
+    """
     found: list[Statement] = []
     lost: list[tuple[int, int]] = []
     is_act = False
@@ -169,7 +181,7 @@ def _split_list(text: str, start: int, end: int, language: Language) -> list[tup
 
 
 def _find_rest(text: str, spans: Sequence[tuple[int, int]], language: Language) -> list[Statement]:
-    """What users say of themselves and no rule reads, in their words; not a question, and nothing long."""
+    """Quote the parts of a self-description that no rule reads, unless they are questions, greetings or long."""
     rules = language.statements
     pieces = [text[start:end].strip(_MARKS) for start, end in spans]
     told = ", ".join(
@@ -182,7 +194,7 @@ def _find_rest(text: str, spans: Sequence[tuple[int, int]], language: Language) 
 
 
 def tell(rules: Rules, piece: str) -> str:
-    """The sentence in the first person for an item; empty if no rule knows it. It may begin a sentence."""
+    """Turn an item into a sentence in the first person. Empty if no rule matches. An item may begin with a capital."""
     for words in (piece[:1].lower() + piece[1:], piece):
         for template, rule in rules:
             if (match := rule.match(words)) is not None:
