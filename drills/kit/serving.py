@@ -26,8 +26,8 @@ class Served:
     port: int
 
     def resident_mib(self) -> float:
-        """The memory that its processes hold, in MiB; 0 where the system does not tell."""
-        found = [re.search(r"VmRSS:\s+(\d+) kB", _of_system(pid, "status")) for pid in self.pids()]
+        """The memory that its processes hold, in MiB. What they share counts once. 0 where the system does not tell."""
+        found = [re.search(r"Pss:\s+(\d+) kB", _of_system(pid, "smaps_rollup")) for pid in self.pids()]
         return sum(int(each[1]) / 1024 for each in found if each)
 
     def cpu_s(self) -> float:

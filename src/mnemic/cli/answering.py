@@ -27,6 +27,7 @@ from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.config import Config
 from mnemic.config.values import token_file
 from mnemic.engine.jobs import POLL_S, Worker
+from mnemic.errors import MnemicError
 from mnemic.model.health import Condition, Finding
 from mnemic.web.connections import KEEP_ALIVE_S, Connection, Places, SharingServer, tells_accounts
 from mnemic.web.doors import Door, MakeDoor, application
@@ -103,6 +104,23 @@ def open_memory(plan: Plan) -> Mnemic:
     return Mnemic.open(
         replace(plan.config, observer="prometheus", index_budget_bytes=budget), actor=ACTOR, has_worker=False
     )
+
+
+def load_shared(config: Config) -> Sequence[object]:
+    """Load what every process needs, for processes that are forked. The models among it are returned, and stay loaded
+    while they are held.
+    """
+    for name in DOORS:
+        with suppress(ImportError):  # each process tells it
+            import_module(name)
+    models: list[object] = []
+    if "minilm" in config.embedders:
+        from mnemic.adapters.embedders.minilm import MinilmEmbedder
+
+        with suppress(MnemicError):  # likewise
+            models.append(embedder := MinilmEmbedder())
+            embedder.embed_queries(["a text that makes it load"])
+    return models
 
 
 def answer(

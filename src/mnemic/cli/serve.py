@@ -34,6 +34,7 @@ HOST, PORT = "127.0.0.1", 7700  # this machine only: no other can connect
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server requires missing packages ({}); run `pip install 'mnemic[server]'`"
 MOST_PROCESSES = 64  # more than the cores of most servers; each holds its own index
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 FIRST = "console"
 """The address that is printed first."""
 
@@ -92,44 +93,47 @@ def serve(
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:
         raise ConfigError(INSTALL.format(", ".join(missing)))
-    from mnemic.cli.answering import Plan, answer, make_token, open_memory
     from mnemic.config import load_config
-    from mnemic.model.document import MEBIBYTE
-    from mnemic.web.limits import Limits
-    from mnemic.web.monitoring import log_to_stderr
 
     _open_standard_files()
-    log_to_stderr(place.log_level)
-    limits = Limits(
-        rate_per_s=bounds.rate,
-        burst=max(int(bounds.rate * 2), 1),
-        threads=bounds.threads,
-        in_flight=bounds.in_flight,
-        body_bytes=bounds.body_mb * MEBIBYTE,
-    )
-    is_near = is_loopback(place.host)
-    with _bind(place) as listening, make_token(listening.getsockname()[1], is_near=is_near) as token:
-        wanted = load_config(store, file=config)
-        tells = partial(tell, listening, is_opening=is_opening)
-        plan = Plan(
-            config=wanted,
-            limits=limits,
-            connections=bounds.connections,
-            connections_of_address=bounds.address_connections,
-            is_near=is_near,
-            works=works,
-            token=token,
-            processes=bounds.processes or wanted.processes,
-            log_level=place.log_level,
+    wanted = load_config(store, file=config)
+    with _count_together(bounds.processes or wanted.processes) as folder:
+        from mnemic.cli.answering import Plan, answer, make_token, open_memory
+        from mnemic.model.document import MEBIBYTE
+        from mnemic.web.limits import Limits
+        from mnemic.web.monitoring import log_to_stderr
+
+        log_to_stderr(place.log_level)
+        limits = Limits(
+            rate_per_s=bounds.rate,
+            burst=max(int(bounds.rate * 2), 1),
+            threads=bounds.threads,
+            in_flight=bounds.in_flight,
+            body_bytes=bounds.body_mb * MEBIBYTE,
         )
-        with open_memory(plan) as mnemic:
-            _check_plan(mnemic, plan, place)
-            if plan.processes == 1:
-                answer(mnemic, plan, listening, tells)
-                return
-        raise typer.Exit(
-            _supervise(plan, listening, tells, partial(_reread_plan, plan, store, config, version("mnemic")))
-        )
+        is_near = is_loopback(place.host)
+        with _bind(place) as listening, make_token(listening.getsockname()[1], is_near=is_near) as token:
+            tells = partial(tell, listening, is_opening=is_opening)
+            plan = Plan(
+                config=wanted,
+                limits=limits,
+                connections=bounds.connections,
+                connections_of_address=bounds.address_connections,
+                is_near=is_near,
+                works=works,
+                token=token,
+                processes=bounds.processes or wanted.processes,
+                log_level=place.log_level,
+            )
+            with open_memory(plan) as mnemic:
+                _check_plan(mnemic, plan, place)
+                if folder is None:
+                    answer(mnemic, plan, listening, tells)
+                    return
+            from mnemic.cli.supervisor import Supervisor
+
+            reread = partial(_reread_plan, plan, store, config, version("mnemic"))
+            raise typer.Exit(Supervisor(plan, listening, folder, tells, reread).run())
 
 
 def is_here(name: str) -> bool:
@@ -196,12 +200,20 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
     return renewed
 
 
-def _supervise(plan: Plan, listening: socket.socket, tells: Tell, reread: Callable[[], Plan]) -> int:
-    """Run several server processes. The store is already migrated, and closed here."""
-    from mnemic.cli.supervisor import Supervisor
-
+@contextmanager
+def _count_together(processes: int) -> Generator[str | None]:
+    """A folder in which several processes count what the metrics show. It must be known before the Prometheus client is
+    imported.
+    """
+    if processes == 1:
+        yield None
+        return
     with TemporaryDirectory(prefix="mnemic-serve-", ignore_cleanup_errors=True) as folder:
-        return Supervisor(plan, listening, folder, tells, reread).run()
+        os.environ[FOLDER_VARIABLE] = folder
+        try:
+            yield folder
+        finally:
+            del os.environ[FOLDER_VARIABLE]
 
 
 def tell(listening: socket.socket, tells: Tells, *, is_opening: bool = False) -> None:

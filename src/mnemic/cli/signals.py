@@ -7,6 +7,8 @@ from types import FrameType
 from typing import Any
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
+HANDLED = (*ENDING, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+"""All that a server handles. Windows has no SIGHUP."""
 
 
 @contextmanager

@@ -1,34 +1,35 @@
 """Several processes behind one port: starts them, restarts crashed ones, and ends all of them together;
 on SIGHUP it restarts them one by one.
 
-It answers nothing itself and holds no store, so that little can go wrong with it. Each process holds one end of a pipe
-from it, and ends where it is gone.
+It answers nothing itself and holds no store, so that little can go wrong with it. It forks the processes, so that they
+share the memory of what it has loaded. Each holds one end of a pipe from it, and ends when it is gone.
 """
 
 import fcntl
+import gc
 import json
 import logging
 import os
-import pickle
 import selectors
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from mnemic.cli.answering import GRACE_S, Plan, Tells
-from mnemic.cli.child import LAST_S, LENGTH_BYTES
-from mnemic.cli.signals import ENDING, handle_signals
+from mnemic.cli import child
+from mnemic.cli.answering import GRACE_S, Plan, Tells, load_shared
+from mnemic.cli.signals import ENDING, HANDLED, handle_signals
 from mnemic.errors import MnemicError
 from mnemic.web.connections import RETIRES_WITHIN_S
 from mnemic.web.limits import Board, Doing
-from mnemic.web.monitoring import FOLDER_VARIABLE
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
 """Wait before restarting a process; doubled for each crash in `WINDOW_S`."""
@@ -42,6 +43,9 @@ SOON_S = 0.05  # between two looks while a process begins or ends
 STILL_S, MOST_STILL_LOOKS = 5.0, 120
 """A process whose event loop has not turned for `STILL_S` hangs; it is killed after this many checks."""
 
+FORKS = sys.platform == "linux"
+"""macOS does not allow a fork after its frameworks are loaded. There, each process loads everything itself."""
+
 KILLED = 1  # the exit code after a process had to be killed
 _log = logging.getLogger("mnemic.web")
 
@@ -53,8 +57,8 @@ class _Slot:
     """
 
     number: int
-    process: subprocess.Popen[bytes] | None = None
-    reports: int = -1
+    process: BaseProcess | None = None
+    reports: Connection | None = None
     begins_at: float = 0.0
     deaths: deque[float] = field(default_factory=deque[float])
     still: int = 0
@@ -79,7 +83,10 @@ class Supervisor:
         self._listening, self._folder, self._tell = listening, Path(folder), tell
         self._held = os.open(folder, os.O_RDONLY)
         fcntl.flock(self._held, fcntl.LOCK_SH)  # whatever cleans temporary folders leaves one that is locked alone
-        self._told = self._told_before = _pack_plan(plan)
+        self._plan = self._plan_before = plan
+        self._context = get_context("fork") if FORKS else get_context("spawn")
+        self._lifeline, self._alive = self._context.Pipe(duplex=False)
+        self._loaded = load_shared(plan.config) if FORKS else ()
         self._reread = reread or (lambda: plan)
         self._settings = 0
         self._renews = False
@@ -106,6 +113,8 @@ class Supervisor:
                 was_killed = self._end()
                 self._selector.close()
                 self._board.close()
+                self._lifeline.close()
+                self._alive.close()
                 os.close(self._held)
         return self._failure or (KILLED if was_killed else 0)
 
@@ -151,30 +160,31 @@ class Supervisor:
                 self._start(slot)
 
     def _start(self, slot: _Slot) -> None:
-        reports, telling = os.pipe()
-        inherited = (self._listening.fileno(), self._board.fd, telling)
-        command = [sys.executable, "-P", "-m", "mnemic.cli.child", str(slot.number), *map(str, inherited)]
-        variables = {**os.environ, FOLDER_VARIABLE: str(self._folder)}
-        variables.pop("NOTIFY_SOCKET", None)  # the supervisor speaks for all
+        reports, telling = self._context.Pipe(duplex=False)
+        ties = child.Ties(self._listening, self._board, str(self._folder), telling, self._lifeline)
         self._board.show(slot.number, Doing.STARTING)
         slot.still, slot.answers, slot.settings, slot.retires_until = 0, False, self._settings, None
-        slot.process = subprocess.Popen(  # noqa: S603 -- this program itself
-            command, stdin=subprocess.PIPE, env=variables, pass_fds=inherited, process_group=0
-        )
-        os.close(telling)
+        if FORKS:
+            ties = ties._replace(alive=self._alive)
+            gc.collect()
+            gc.freeze()  # a collection in a process would copy the pages of everything loaded
+        slot.process = self._context.Process(target=child.run, args=(slot.number, self._plan, ties))
+        signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)  # until the process has its own handlers
+        slot.process.start()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
+        telling.close()
         slot.reports = reports
         self._selector.register(reports, selectors.EVENT_READ, slot)
-        with suppress(BrokenPipeError):  # it died already, which is seen at the next look
-            os.write(_lifeline(slot.process), self._told)
 
     def _read_report(self, slot: _Slot) -> None:
         """A process answers; or it ends, which is looked at soon."""
-        told = os.read(slot.reports, 65536)
+        told = b""
+        with suppress(EOFError, OSError):
+            told = slot.reports.recv_bytes() if slot.reports else told
         if not told:
             self._close_reports(slot)
-            with suppress(subprocess.TimeoutExpired):
-                if slot.process is not None:
-                    slot.process.wait(SOON_S)
+            if slot.process is not None:
+                slot.process.join(SOON_S)
             return
         slot.answers = slot.retires_until is None
         if slot.deaths:
@@ -189,7 +199,7 @@ class Supervisor:
         for slot in self._slots:
             if slot.process is None:
                 continue
-            code = slot.process.poll()
+            code = slot.process.exitcode
             if code is not None:
                 self._note_death(slot, code)
                 continue
@@ -215,17 +225,17 @@ class Supervisor:
             _log.warning("all processes have been restarted")
         elif old.process is not None:
             old.answers = False
-            old.retires_until = time.monotonic() + RETIRES_WITHIN_S + GRACE_S + LAST_S
-            old.process.send_signal(signal.SIGHUP)
+            old.retires_until = time.monotonic() + RETIRES_WITHIN_S + GRACE_S + child.LAST_S
+            os.kill(old.process.pid or 0, signal.SIGHUP)
 
     def _begin_renewal(self) -> None:
         """Read the settings again; waiting processes start now."""
         try:
-            told = _pack_plan(self._reread())
+            plan = self._reread()
         except MnemicError as error:
             _log.error("SIGHUP: the processes were not restarted: %s", error)
             return
-        self._told_before, self._told = self._told, told
+        self._plan_before, self._plan = self._plan, plan
         self._settings += 1
         self._renews = True
         for slot in self._slots:
@@ -235,7 +245,7 @@ class Supervisor:
 
     def _give_up(self, slot: _Slot, code: int) -> None:
         """The first process that was to begin by new settings cannot: all go on by those before."""
-        self._renews, self._told = False, self._told_before
+        self._renews, self._plan = False, self._plan_before
         for each in self._slots:
             each.settings = self._settings
         slot.begins_at = 0.0
@@ -246,7 +256,6 @@ class Supervisor:
         self._close_reports(slot)
         if process is None or self._signals:
             return
-        _close_lifeline(process)
         for gauge in self._folder.glob(f"gauge_live*_{process.pid}.db"):  # it answers nothing any longer
             gauge.unlink()
         if not self._has_answered:
@@ -280,10 +289,10 @@ class Supervisor:
 
     def _close_reports(self, slot: _Slot) -> None:
         """Hear a process no longer."""
-        if slot.reports >= 0:
+        if slot.reports:
             self._selector.unregister(slot.reports)
-            os.close(slot.reports)
-            slot.reports = -1
+            slot.reports.close()
+            slot.reports = None
 
     def _end(self) -> bool:
         """Tell every process to end, and kill those that have not when their time is over, or at a second signal. True
@@ -293,35 +302,18 @@ class Supervisor:
         left = [slot.process for slot in self._slots if slot.process is not None]
         for process in left:
             process.terminate()
-        begun, until = self._signals, time.monotonic() + GRACE_S + LAST_S
+        begun, until = self._signals, time.monotonic() + GRACE_S + child.LAST_S
         while left and time.monotonic() < until and self._signals == begun:
             self._wait(SOON_S)
-            left = [process for process in left if process.poll() is None]
+            left = [process for process in left if process.exitcode is None]
         for process in left:
             _log.error("process %d did not stop in time and was killed", process.pid)
             process.kill()
         for slot in self._slots:
             self._close_reports(slot)
             if slot.process is not None:
-                slot.process.wait()
-                _close_lifeline(slot.process)
+                slot.process.join()
         return bool(left)
-
-
-def _pack_plan(plan: Plan) -> bytes:
-    """As a process is told it: the length, and the plan."""
-    told = pickle.dumps(plan)
-    return len(told).to_bytes(LENGTH_BYTES) + told
-
-
-def _lifeline(process: subprocess.Popen[bytes]) -> int:
-    assert process.stdin is not None  # noqa: S101 -- it was asked for
-    return process.stdin.fileno()
-
-
-def _close_lifeline(process: subprocess.Popen[bytes]) -> None:
-    if process.stdin is not None:
-        process.stdin.close()
 
 
 def _describe_exit(code: int) -> str:

@@ -15,7 +15,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from multiprocessing.reduction import DupFd
+from typing import Any, NamedTuple, Protocol
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -84,6 +85,9 @@ class Board:
         os.truncate(fd, _size(slots))
         return cls(slots, fd)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _open_board, (self._count, DupFd(self.fd))  # to a process that is spawned
+
     def close(self) -> None:
         """Release the memory."""
         self._numbers.release()
@@ -133,6 +137,10 @@ class Board:
         place = number * SLOT_NUMBERS
         doing, connections, beat, deaths, fails = self._numbers[place : place + 5]
         return Slot(Doing(int(doing)), int(connections), max(time.monotonic() - beat, 0.0), int(deaths), bool(fails))
+
+
+def _open_board(slots: int, duplicate: Any) -> Board:
+    return Board(slots, duplicate.detach())
 
 
 class _SharedLevels:

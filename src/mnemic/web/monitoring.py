@@ -120,15 +120,12 @@ BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Storage for metrics of several processes: files in `folder`. Set `FOLDER_VARIABLE` before importing the
-    Prometheus client. The counts of ended processes stay.
+    """Storage for metrics of several processes: files in `folder`, which `mnemic serve` tells the Prometheus client.
+    The counts of ended processes stay.
     """
 
     folder: str
     board: Board
-
-
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:

@@ -1,13 +1,14 @@
 """The default embedder: all-MiniLM-L6-v2 in this process, from files included with Mnemic. English; reads up to 256
-word pieces of a text. onnxruntime and the model are loaded on first use.
+word pieces of a text. onnxruntime and the model are loaded on first use, and once for all embedders of a process.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,11 @@ TOKENS = "SkipLayerNormalization.320"
 """The token vectors of the last layer, before pooling."""
 
 _REPAIR = "run `pip install --force-reinstall --no-deps mnemic` (in a checkout: `python scripts/build_minilm.py`)"
+
+
+_LOADED = WeakValueDictionary[tuple[object, ...], Any]()
+_LOADING = threading.Lock()
+Loaded = TypeVar("Loaded")
 
 
 class Session(Protocol):
@@ -148,13 +154,13 @@ class MinilmEmbedder:
     def _load_tokenizer(self) -> WordPiece:
         with self._lock:
             if self._tokenizer is None:
-                self._tokenizer = _read_words(self._vocabulary)
+                self._tokenizer = _load_once(_read_words, self._vocabulary)
             return self._tokenizer
 
     def _load_session(self) -> Session:
         with self._lock:
             if self._session is None:
-                self._session = _open(self._model, 1)
+                self._session = _load_once(_open, self._model, 1)
             return self._session
 
     def _runners(self) -> ThreadPoolExecutor:
@@ -210,6 +216,15 @@ class TokenVectors:
                 words = _read_words(_check_file(mnemic_minilm.vocab_path()))
                 self._loaded = words, _open(mnemic_minilm.model_path(), self._threads)
             return self._loaded
+
+
+def _load_once(load: Callable[..., Loaded], *source: object) -> Loaded:
+    """What `load` returns for its source. It is shared by all who hold it."""
+    with _LOADING:
+        loaded: Loaded | None = _LOADED.get((load, *source))
+        if loaded is None:
+            _LOADED[load, *source] = loaded = load(*source)
+        return loaded
 
 
 def _open(model: Path, threads: int) -> Session:
