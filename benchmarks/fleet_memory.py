@@ -1,8 +1,9 @@
 """Measures how much memory `mnemic serve` takes with one, two and four processes. Writes results/fleet-memory.md.
 
 The store contains one user with 10,000 memories and 10,000 passages, and 19 with a few. After the start, each server
-answers mixed requests: recalls, contexts and new memories (5 : 3 : 2). Memory is the sum over the supervisor and its
-processes, in which each shared page counts once (`Pss` of Linux).
+answers mixed requests: recalls, contexts and new memories (5 : 3 : 2). It runs no jobs, and maps the base files that an
+earlier server has written. Memory is the sum over the supervisor and its processes, in which each shared page counts
+once (`Pss` of Linux).
 
     python benchmarks/fleet_memory.py --rows 10000 --requests 400
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import sys
 from itertools import islice
 from pathlib import Path
@@ -36,9 +36,10 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=400, help="requests for each process")
     given = parser.parse_args()
     with TemporaryDirectory(prefix="mnemic-fleet-") as folder:
-        filled_store = Path(folder) / "filled.db"
-        crowd, _ = filled(filled_store, given.rows, given.rows, 20)
-        found = [_measure(folder, filled_store, crowd, number, given.requests) for number in PROCESSES]
+        store = Path(folder) / "memory.db"
+        crowd, _ = filled(store, given.rows, given.rows, 20)
+        _measure(store, crowd, 1, given.requests)  # writes the base files when it ends
+        found = [_measure(store, crowd, number, given.requests) for number in PROCESSES]
     one = found[0][1]
     rows = [
         [str(number), f"{before:.0f}", f"{after:.0f}", f"{after / one:.2f}"]
@@ -51,13 +52,9 @@ def main() -> int:
     return 0
 
 
-def _measure(
-    folder: str, filled_store: Path, crowd: list[Person], processes: int, asked: int
-) -> tuple[float, float]:
+def _measure(store: Path, crowd: list[Person], processes: int, asked: int) -> tuple[float, float]:
     """The memory of a server at its start and after its requests, in MiB."""
-    store = Path(folder) / f"memory{processes}.db"
-    shutil.copy(filled_store, store)
-    with serving(store, ["--processes", str(processes), "--rate", "0"]) as served:
+    with serving(store, ["--processes", str(processes), "--rate", "0", "--no-worker"]) as served:
         before = served.resident_mib()
         asyncio.run(_ask(served, crowd, processes, asked))
         return before, served.resident_mib()

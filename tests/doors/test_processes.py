@@ -299,6 +299,18 @@ def test_a_process_that_dies_is_started_anew_while_the_others_answer_and_all_end
         assert memory.get(Scope(user="ana"), kept.json()["id"]).text == "Ana likes smoked tea"
 
 
+@pytest.mark.skipif(not supervisor.FORKS, reason="this system starts an interpreter for each process")
+def test_processes_are_forked_by_a_single_thread_and_read_no_input(server: Server):
+    def describe(pid: int, name: str) -> str:
+        return Path(f"/proc/{pid}/{name}").read_text(encoding="utf-8")
+
+    assert len(list(Path(f"/proc/{server.process.pid}/task").iterdir())) == 1
+    for pid in server.children():
+        assert describe(pid, "cmdline") == describe(server.process.pid, "cmdline")
+        assert os.getpgid(pid) == pid
+        assert Path(f"/proc/{pid}/fd/0").readlink() == Path(os.devnull)
+
+
 @pytest.mark.requirement("P-21")
 def test_no_process_outlives_a_supervisor_that_is_killed(tmp_path: Path):
     server = Server(tmp_path / "memory.db")

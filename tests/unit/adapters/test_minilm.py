@@ -15,6 +15,7 @@ import onnx
 import pytest
 
 import mnemic_minilm
+from mnemic.adapters import onnx_models
 from mnemic.adapters.embedders import minilm
 from mnemic.adapters.embedders.minilm import (
     DIMS,
@@ -74,6 +75,25 @@ def test_another_limit_of_tokens_is_another_space(embedder: MinilmEmbedder) -> N
     shorter = MinilmEmbedder(max_tokens=64).space
     assert shorter == replace(embedder.space, max_tokens=64)
     assert shorter.id != embedder.space.id
+
+
+def test_the_model_is_loaded_once_for_all_who_hold_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def count(model: str, threads: int) -> minilm.Session:
+        opened.append(model)
+        return real(model, threads)
+
+    real = onnx_models.open_session
+    monkeypatch.setattr(onnx_models, "open_session", count)
+    first, second = MinilmEmbedder(), MinilmEmbedder()
+    assert np.array_equal(first.embed_queries(TEXTS[:1]), second.embed_queries(TEXTS[:1]))
+    assert len(opened) == 1
+    first.close()
+    assert second.embed_queries(TEXTS[:1]).any()
+    second.close()
+    MinilmEmbedder().embed_queries(TEXTS[:1])
+    assert len(opened) == 2
 
 
 def test_it_is_declared_local_and_not_blocking(embedder: MinilmEmbedder) -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mnemic.model.item import Memory
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.facts.find import terms_of
+from mnemic.text.facts.pasted import own_words
 from mnemic.text.facts.statements import is_anothers
 from mnemic.text.facts.when import cut_label
 from mnemic.text.facts.worth import Doubles, Head, decode_weights
@@ -361,6 +362,7 @@ def _read_sentences(message: str, *, is_passing: bool = False) -> Iterator[tuple
     """
     if not _is_plain(message) and not (is_passing and len(message) <= MAX_PASSING):
         return
+    message = own_words(message)
     found: list[tuple[int, int]] = []
     for start, end in sentences(message):
         if any(each.statements.material.search(message[start:end]) for each in languages()):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mnemic.text import sanitise
+from mnemic.text.facts.pasted import own_words
 from mnemic.text.languages import Language, Rules, detect, languages
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prose import machine_spans, prose_parts
@@ -23,6 +24,10 @@ MAX_MESSAGE_CHARS = 8000
 _LIST = 3
 """Minimum items of a list without "I" or a label: two, such as "Paris, two nights", can be about anything."""
 
+_SPOKEN_WORDS = 22
+"""More words between two marks are dictated. A clause of so many is several things at once."""
+
+_PAUSE = late_pattern(r"[.,;:!?\n…。，！？；：](?!\w)")
 _BULLETS = ("-", "*", "•", "–")
 _LINE = late_pattern(r"(?:(?! [/|•] |[.;] [A-Z][\w ]{1,20}: )[^\n])+")  # also one of "Name: Ana / Job: welder"
 _MARKS = " \t\r\n-*•.,;"  # around an item
@@ -59,9 +64,10 @@ class Statement:
 
 def find_statements(text: str) -> list[Statement]:
     """The statements of a message in order. No string raises."""
-    text = text[:MAX_MESSAGE_CHARS]
+    text = own_words(text[:MAX_MESSAGE_CHARS])
+    is_spoken = len(text.split()) > _SPOKEN_WORDS * (1 + len(_PAUSE.findall(text)))
     # A phone capitalises the first letter by itself. Who ends with a full stop also writes commas.
-    is_hasty = text[1:].islower() and not text.rstrip().endswith((".", "!", "?"))
+    is_hasty = is_spoken or (text[1:].islower() and not text.rstrip().endswith((".", "!", "?")))
     text = detect(text).restore_capitals(text)
     hostile = [*(finding.span for finding in sanitise.findings(text)), *machine_spans(text)]
     found: list[Statement] = []
@@ -91,7 +97,13 @@ def find_statements(text: str) -> list[Statement]:
             is_item = begin > start or sentence.lstrip().startswith(_BULLETS)
             is_noted = is_labelled and is_item and language.slots.first_person.search(text, begin, end) is None
             found += (_find_rest(text, [(begin, end)], language) if is_noted else []) or told
-    return found
+    return [each for each in found if not (is_spoken and _is_muddled(each))]
+
+
+def _is_muddled(statement: Statement) -> bool:
+    """True for a dictated clause that goes on too long, or takes a word back."""
+    is_long = len(statement.text.split()) > _SPOKEN_WORDS
+    return is_long or statement.language.statements.taken_back.search(statement.text) is not None
 
 
 def _read_lines(text: str) -> list[Statement]:
@@ -286,6 +298,8 @@ def _declare(text: str, start: int, end: int, language: Language) -> Statement |
             if len(text) > MAX_ATTRIBUTE_CHARS or rules.one_task.search(text):
                 return None
             groups["order"] = rules.tell_order(groups["order"])
+            if not groups["order"]:
+                return None
         if "when" in groups:  # it began the sentence
             groups["when"] = groups["when"][:1].lower() + groups["when"][1:]
         said = template.format(**groups)
@@ -348,6 +362,7 @@ def restore_capitals(text: str) -> str:
 def _plain_sentences(text: str) -> list[tuple[str, Language]]:
     if len(text) > MAX_ATTRIBUTE_CHARS:
         return []
+    text = own_words(text)
     parts = [text[start:end] for start, end in prose_parts(text)]
     found = [(part[start:end], detect(part[start:end])) for part in parts for start, end in sentences(part)]
     if any(language.slots.commission.search(text) for language in {id(each): each for _, each in found}.values()):

@@ -63,13 +63,14 @@ class StatementRules:
     a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
     words ("Note:"). `speech`: somebody quoted in the first person: "he texted 'i quit'", "she goes im 25". `cut`: a
     possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: a further
-    possible end in texts without capitals. `joints`: words that may join two facts of one subject. `find_reason`: span
-    of a reason within a question. `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it` match a
-    clause that depends on the previous one; `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted
-    "I". `is_told`: the clause's third person is a true sentence; false for "we're eleven", which is not true of one
-    person. `first_person`: words that must not remain in the third person outside quotations. `declared`: decisions,
-    lessons and standing orders, as templates for their groups and patterns. `tell_order` puts an order into the third
-    person. `one_task`: a text whose orders are for one task. `owned`: whom and what a request says that the
+    possible end in texts without capitals or marks. `taken_back`: words by which a speaker corrects the last ones.
+    `joints`: words that may join two facts of one subject. `find_reason`: span of a reason within a question.
+    `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it` match a clause that depends on the
+    previous one; `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the clause's
+    third person is a true sentence; false for "we're eleven", which is not true of one person. `first_person`: words
+    that must not remain in the third person outside quotations. `declared`: decisions, lessons and standing orders, as
+    templates for their groups and patterns. `tell_order` puts an order into the third person, or returns "" for one
+    that points back. `one_task`: a text whose orders are for one task. `owned`: whom and what a request says that the
     user has, as `declared`. `unreal`: jokes, suppositions and translations, in which nothing is owned.
     """
 
@@ -81,6 +82,7 @@ class StatementRules:
     of_it: re.Pattern[str] = NEVER
     cut: re.Pattern[str]
     run_on: re.Pattern[str] = NEVER
+    taken_back: re.Pattern[str] = NEVER
     joints: re.Pattern[str] = NEVER
     own_label: re.Pattern[str] = NEVER
     speech: re.Pattern[str] = NEVER
@@ -130,6 +132,27 @@ class NoteRules:
 
 
 NO_NOTES = NoteRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastedRules:
+    """How users paste other people's texts.
+
+    `works` asks for work on the text that follows ("fix the grammar"). `announced` says that a text follows or whose it
+    is ("this is from my landlord"), `own` that it is about the user. `letter` begins a letter or an e-mail, `closing`
+    ends it. After it, `back` begins a paragraph that is the user's again, and `asked` makes the last paragraph so.
+    """
+
+    works: re.Pattern[str] = NEVER
+    announced: re.Pattern[str] = NEVER
+    own: re.Pattern[str] = NEVER
+    letter: re.Pattern[str] = NEVER
+    closing: re.Pattern[str] = NEVER
+    back: re.Pattern[str] = NEVER
+    asked: re.Pattern[str] = NEVER
+
+
+NO_PASTED = PastedRules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -446,6 +469,7 @@ class Language:
     choices: ChoiceRules
     names: NameRules = NO_NAMES
     notes: NoteRules = NO_NOTES
+    pasted: PastedRules = NO_PASTED
     clauses: ClauseRules | None = None
     asks_assistant: re.Pattern[str] = NEVER
     courtesies: str = ""
@@ -480,6 +504,7 @@ _TABLES = {
     "choices": ChoiceRules,
     "names": NameRules,
     "notes": NoteRules,
+    "pasted": PastedRules,
     "clauses": ClauseRules,
 }
 

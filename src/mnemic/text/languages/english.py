@@ -218,11 +218,14 @@ class _Rewriting:
 
 def tell_order(order: str) -> str:
     """An order with the assistant as "it": "write short lines when you answer me" as "… when it answers me". A verb in
-    -ing takes its base form. Reasons and courtesies behind the order are left out.
+    -ing takes its base form. Reasons and courtesies behind the order are left out. Empty if nobody knows later what it
+    points at ("never do that again").
     """
     order = _REASON.sub("", order)
     while (ending := _COURTESY.search(order)) is not None:
         order = order[: ending.start()]
+    if _POINTING.search(order):
+        return ""
     verb, blank, rest = order.partition(" ")
     if verb.lower().endswith("ing"):
         order = f"{_BASES.get(verb.lower(), verb[:-3])}{blank}{rest}"
@@ -234,6 +237,7 @@ def tell_order(order: str) -> str:
 _BASES = {word: f"{word[:-3]}e" for word in words("using writing giving apologizing apologising")}
 _REASON = _OWN.pattern("order_reason")
 _COURTESY = _OWN.pattern("order_courtesy")
+_POINTING = _OWN.pattern("order_pointing")
 _DOING = _OWN.pattern("order_doing")
 _ASSISTANT = any_case(r"\byour?\b")
 
