@@ -12,7 +12,7 @@ from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.item import Role
 from mnemic.text import blocks
 from mnemic.text.facts.find import terms_of
-from mnemic.text.languages import TECHNICAL, Language, detect
+from mnemic.text.languages import Language, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.replies import list_schema, object_schema, read_item, read_items, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
@@ -78,7 +78,6 @@ class Quality:
 
 QUALITY_KEY = "quality: "
 _NAMED = late_pattern(r"(?<=[\w,;:'\"(] )[A-Z][\w.+#-]+")
-_TECHNICAL = late_pattern(TECHNICAL)
 
 
 def is_choice(statement: str) -> bool:
@@ -96,7 +95,8 @@ def qualities_of(statement: str) -> list[Quality]:
     rules = language.choices
     if not rules.shared or not is_choice(statement):
         return []
-    things = "tools" if _NAMED.search(statement) or _TECHNICAL.search(statement) else "things"
+    technical = next(cue.pattern for cue in language.gems.topics if cue.category == "technical")
+    things = "tools" if _NAMED.search(statement) or technical.search(statement) else "things"
     names = [name for name, rule in rules.qualities if rule.search(statement)]
     names += [match.group() for match in rules.compound.finditer(statement)]
     return [Quality(name, things, language) for name in dict.fromkeys(names)]

@@ -11,7 +11,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import cast
 
@@ -210,6 +210,9 @@ def late_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
     `isinstance`. Thread-safe: at worst two threads compile the same.
     """
     return cast("re.Pattern[str]", _LatePattern(lambda: source, flags))
+
+
+any_case = partial(late_pattern, flags=re.IGNORECASE)
 
 
 def stored_pattern(module: str, name: str) -> re.Pattern[str]:

@@ -6,8 +6,7 @@ import pytest
 
 from mnemic.text.facts.corrections import takes_back
 from mnemic.text.facts.find import read_attributes
-from mnemic.text.facts.pasted import own_words
-from mnemic.text.facts.statements import find_statements
+from mnemic.text.facts.statements import find_statements, own_words
 
 FRIEND = (
     "Got this from a friend, help me reply warmly:\n\n"

@@ -2,10 +2,10 @@
 defines a `LANGUAGE`.
 
 To add a language, add these two files; modules here are found automatically. None is imported, and no pattern compiled,
-before a text is read. Algorithms take a `Language` and never name one. English is the fallback. In a file the fields of
-`Language` come first, its parts' fields in tables of their names, and the module's own in the table `own`. A long text
-is a list of strings to join. In a pattern `(?i)` at the start ignores case; `@name@` inserts one of the `parts` of the
-file or table, or the keys of a mapping beside it, longest first.
+before a text is read. Algorithms take a `Language` and never name one. In a file the fields of `Language` come first,
+its parts' fields in tables of their names, and the module's own in the table `own`. A long text is a list of strings to
+join. In a pattern `(?i)` at the start ignores case; `@name@` inserts one of the `parts` of the file or table or of
+`shared.toml`, or the keys of a mapping beside it, longest first.
 """
 
 from __future__ import annotations
@@ -24,20 +24,9 @@ from mnemic.model.item import Kind
 from mnemic.text.normalise import late_pattern
 
 FALLBACK = "en"
-LEAST_SHARE = 0.25
-"""Minimum share of a text's letters in a language's script, so that one quoted Chinese word makes no text Chinese."""
-
-MOST_FOREIGN = 0.1
-"""Maximum share of a script that the language never uses, relative to its own: Japanese uses Chinese characters too."""
-
+LEAST_SHARE = 0.25  # of a text's letters in a language's script: one quoted Chinese word makes no text Chinese
+MOST_FOREIGN = 0.1  # of a script that the language never uses, to its own: Japanese uses Chinese characters too
 CODE_CHARS = 2  # of ISO 639-1
-TECHNICAL = (
-    r"\b(?:APIs?|SQL\w*|database|Postgres\w*|SQLite|Redis|Python|Rust|TypeScript|JavaScript|Java|Docker|Kubernetes|Linux"
-    r"|server|compiler|bug|cache|index|regex|git|library|framework|embedding|vector|model|query|test suite|deploy\w*"
-    r"|latency|memory leak|thread|encoding)\b"
-)
-"""Terms that engineers use in English in every language."""
-
 NEVER = late_pattern(r"(?!)")  # for a language without such wordings
 _WORD = late_pattern(r"[^\W\d_]+")
 _PART = re.compile(r"@(\w+)@")
@@ -46,13 +35,8 @@ Rules = Sequence[tuple[str, re.Pattern[str]]]
 
 
 def words(listed: str) -> frozenset[str]:
-    """The words of a list separated by blanks."""
+    """The words of a list."""
     return frozenset(listed.split())
-
-
-def any_case(source: str) -> re.Pattern[str]:
-    """A pattern that ignores case."""
-    return late_pattern(source, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +54,8 @@ class StatementRules:
     third person is a true sentence; false for "we're eleven", which is not true of one person. `first_person`: words
     that must not remain in the third person outside quotations. `declared`: decisions, lessons and standing orders, as
     templates for their groups and patterns. `tell_order` puts an order into the third person, or returns "" for one
-    that points back. `one_task`: a text whose orders are for one task. `owned`: whom and what a request says that the
-    user has, as `declared`. `unreal`: jokes, suppositions and translations, in which nothing is owned.
+    that points back. `one_task`: a text whose orders are for one task. `owned`: whom and what the user has by a request,
+    as `declared`. `unreal`: jokes, suppositions and translations, in which nothing is owned.
     """
 
     opening: re.Pattern[str]
@@ -131,28 +115,24 @@ class NoteRules:
     rest: str = ""
 
 
-NO_NOTES = NoteRules()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastedRules:
     """How users paste other people's texts.
 
-    `works` asks for work on the text that follows ("fix the grammar"). `announced` says that a text follows or whose it
-    is ("this is from my landlord"), `own` that it is about the user. `letter` begins a letter or an e-mail, `closing`
-    ends it. After it, `back` begins a paragraph that is the user's again, and `asked` makes the last paragraph so.
+    `works` asks for work on the next paragraph ("fix the grammar"), `announced` says whose it is ("this is from my
+    landlord"), `mentioned` names a text, `own` is about the user. `letter` begins a letter, `closing` ends it. `back`
+    begins a paragraph that is the user's again, `asked` makes the last one so. `behind` says whose the text before is.
     """
 
     works: re.Pattern[str] = NEVER
     announced: re.Pattern[str] = NEVER
+    mentioned: re.Pattern[str] = NEVER
     own: re.Pattern[str] = NEVER
     letter: re.Pattern[str] = NEVER
     closing: re.Pattern[str] = NEVER
     back: re.Pattern[str] = NEVER
     asked: re.Pattern[str] = NEVER
-
-
-NO_PASTED = PastedRules()
+    behind: re.Pattern[str] = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,8 +331,7 @@ class Cue:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemRules:
     """Words by which the curator without a model selects sentences. `cues` are evidence for a sentence, `topics` name
-    its subject. `asking` sentences are dropped, `opening` words cut off. `said_as`: sentence starts with their
-    third-person form.
+    its subject. `asking` sentences are dropped, `opening` words cut off. `said_as`: starts in the third person.
     """
 
     cues: tuple[Cue, ...]
@@ -434,9 +413,6 @@ class ClauseRules:
     endings: Mapping[str, str]
 
 
-NO_NAMES = NameRules(phrases={}, kinds={})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
     """One language's rules. A text belongs to the language whose `script` dominates it (without `never`), else to the
@@ -467,9 +443,9 @@ class Language:
     restating: RestatingRules
     gems: GemRules
     choices: ChoiceRules
-    names: NameRules = NO_NAMES
-    notes: NoteRules = NO_NOTES
-    pasted: PastedRules = NO_PASTED
+    names: NameRules = NameRules(phrases={}, kinds={})
+    notes: NoteRules = NoteRules()
+    pasted: PastedRules = PastedRules()
     clauses: ClauseRules | None = None
     asks_assistant: re.Pattern[str] = NEVER
     courtesies: str = ""
@@ -537,7 +513,7 @@ def read_language(code: str, **given: Any) -> Language:
     """Load a language from the file of its code. `given`: fields that the file lacks; those of a table by its name."""
     data: dict[str, Any] = {"code": code, **deepcopy(_read_file(code))}
     data.pop("own", None)
-    shared: dict[str, Any] = {"technical": TECHNICAL, **data.pop("parts", {})}
+    shared: dict[str, Any] = {**_read_file("shared"), **data.pop("parts", {})}
     values = given
     for name, rules in _TABLES.items():
         if name in data:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from mnemic.text.languages import OwnRules, any_case, read_language, words
-from mnemic.text.normalise import late_pattern
+from mnemic.text.languages import OwnRules, read_language, words
+from mnemic.text.normalise import any_case, late_pattern
 
 _OWN = OwnRules("de")
 _QUOTED = late_pattern(r"„[^“”\"]*[“”\"]|\"[^\"]*\"|»[^«]*«|«[^»]*»")

@@ -2,8 +2,8 @@
 their sister". "We" becomes the user alone: the others are not named. Quotations are someone's words and stay unchanged.
 """
 
-from mnemic.text.languages import OwnRules, any_case, words
-from mnemic.text.normalise import late_pattern
+from mnemic.text.languages import OwnRules, words
+from mnemic.text.normalise import any_case, late_pattern
 
 _OWN = OwnRules("en")
 MODALS = words("can could will would shall should may might must cannot can't couldn't won't wouldn't shan't")
