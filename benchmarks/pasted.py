@@ -4,7 +4,9 @@
 
 Each line is a message with its `own` sentences and those of others (`foreign`). Of kind "paste", a message contains
 another's text; of kind "own", it only looks so. A sentence is read if a rule would turn it, or a part of it, into a
-statement about the user. `before`: without the rules for pasted texts.
+statement about the user. `before`: without the rules for pasted texts. The rules were written with these messages in
+view. At the first count of writer b, 84 of 244 foreign sentences were read (193 before), and 231 of the 262 own
+sentences of kind "own" that were read before.
 """
 
 from __future__ import annotations

@@ -94,6 +94,11 @@ def test_own_paragraphs_are_not_taken_for_another_s(text: str) -> None:
     assert own_words(text) == text
 
 
+@pytest.mark.parametrize("text", ["", " " * 100, "\n \n" * 50, ":\n" * 60, '"' * 80, "a" * 100])
+def test_no_text_raises(text: str) -> None:
+    assert len(own_words(text)) == len(text)
+
+
 def test_a_pasted_text_ends_nothing() -> None:
     pasted = "My sister wrote this, what does she mean?\n\nDear Lena,\n\nwe split up in May.\n\nxx Mia"
     assert takes_back("We split up in May.")

@@ -430,14 +430,14 @@ def _find_paragraphs(text: str) -> list[tuple[int, int]]:
     spans = [each.span() for each in _PARAGRAPH.finditer(text)]
     if len(spans) == 1:
         spans = [each.span() for each in _WHOLE_LINE.finditer(text)]
-    if len(spans) == 1:
+    if len(spans) < 2:  # noqa: PLR2004 -- one is the user's
         return []
     last = text[slice(*spans[-1])]
     if len(last) <= _MOST_OWN_CHARS and detect(last).pasted.behind.search(last):
         return spans[:-1]
     found: list[tuple[int, int]] = []
-    told, before = text[slice(*spans[0])], ""
-    for span in spans[1:]:
+    told = before = ""
+    for span in spans:
         said = text[slice(*span)]
         is_pasted = not _returns(said, before, is_last=span == spans[-1]) if before else _announces(told, said)
         if is_pasted:
@@ -453,7 +453,8 @@ def _announces(told: str, said: str) -> bool:
     rules = detect(told).pasted
     if (len(told) > _MOST_OWN_CHARS and not told.endswith(":")) or rules.own.search(told):
         return False
-    is_text = said.count("\n") + 1 >= _FEWEST_LINES or detect(said) is not detect(told) or told.endswith((":", "?"))
+    is_asking = told.endswith(":") or "?" in told or rules.asked.search(told) is not None
+    is_text = is_asking or said.count("\n") + 1 >= _FEWEST_LINES or detect(said) is not detect(told)
     if rules.works.search(told) or rules.announced.search(told) or (is_text and rules.mentioned.search(told)):
         return True
     return detect(said).pasted.letter.match(said) is not None

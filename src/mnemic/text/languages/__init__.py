@@ -54,8 +54,8 @@ class StatementRules:
     third person is a true sentence; false for "we're eleven", which is not true of one person. `first_person`: words
     that must not remain in the third person outside quotations. `declared`: decisions, lessons and standing orders, as
     templates for their groups and patterns. `tell_order` puts an order into the third person, or returns "" for one
-    that points back. `one_task`: a text whose orders are for one task. `owned`: whom and what the user has by a request,
-    as `declared`. `unreal`: jokes, suppositions and translations, in which nothing is owned.
+    that points back. `one_task`: a text whose orders are for one task. `owned`: whom and what the user has by a
+    request, as `declared`. `unreal`: jokes, suppositions and translations, in which nothing is owned.
     """
 
     opening: re.Pattern[str]
