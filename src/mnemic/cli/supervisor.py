@@ -223,10 +223,10 @@ class Supervisor:
         if old is None:
             self._renews = False
             _log.warning("all processes have been restarted")
-        elif old.process is not None:
+        elif old.process is not None and old.process.pid is not None:
             old.answers = False
             old.retires_until = time.monotonic() + RETIRES_WITHIN_S + GRACE_S + child.LAST_S
-            os.kill(old.process.pid or 0, signal.SIGHUP)
+            os.kill(old.process.pid, signal.SIGHUP)
 
     def _begin_renewal(self) -> None:
         """Read the settings again; waiting processes start now."""

@@ -113,3 +113,11 @@ def test_of_a_dictated_message_only_clear_clauses_count() -> None:
     told = [statement.text for statement in find_statements(said)]
     assert "I dont eat pork" in told
     assert not [text for text in told if "no wait" in text or len(text.split()) > 22]
+
+
+def test_a_dictated_clause_that_goes_on_is_told_up_to_its_first_link() -> None:
+    said = (
+        "okay so I drive a reefer truck to Atlanta and my doctor doctor pacheco she says my blood pressure is too high "
+        "again this weak so whats that about and I said the cuff is fine"
+    )
+    assert "I drive a reefer truck to Atlanta" in [statement.text for statement in find_statements(said)]

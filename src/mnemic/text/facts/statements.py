@@ -113,13 +113,18 @@ def find_statements(text: str) -> list[Statement]:
             is_item = begin > start or sentence.lstrip().startswith(_BULLETS)
             is_noted = is_labelled and is_item and language.slots.first_person.search(text, begin, end) is None
             found += (_find_rest(text, [(begin, end)], language) if is_noted else []) or told
-    return [each for each in found if not (is_spoken and _is_muddled(each))]
+    return [clear for each in found if (clear := _clear(each))] if is_spoken else found
 
 
-def _is_muddled(statement: Statement) -> bool:
-    """True for a dictated clause that goes on too long, or takes a word back."""
+def _clear(statement: Statement) -> Statement | None:
+    """A dictated clause, up to its first link if it goes on too long. None if it still does, or takes a word back."""
+    rules = statement.language.statements
     is_long = len(statement.text.split()) > _SPOKEN_WORDS
-    return is_long or statement.language.statements.taken_back.search(statement.text) is not None
+    if is_long and (link := rules.linked.search(statement.text)) is not None:
+        text = statement.text[: link.start()]
+        statement = replace(statement, text=text, end=statement.start + len(text))
+    is_long = len(statement.text.split()) > _SPOKEN_WORDS
+    return None if is_long or rules.taken_back.search(statement.text) else statement
 
 
 def _read_lines(text: str) -> list[Statement]:

@@ -48,14 +48,15 @@ class StatementRules:
     words ("Note:"). `speech`: somebody quoted in the first person: "he texted 'i quit'", "she goes im 25". `cut`: a
     possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: a further
     possible end in texts without capitals or marks. `taken_back`: words by which a speaker corrects the last ones.
-    `joints`: words that may join two facts of one subject. `find_reason`: span of a reason within a question.
-    `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it` match a clause that depends on the
-    previous one; `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the clause's
-    third person is a true sentence; false for "we're eleven", which is not true of one person. `first_person`: words
-    that must not remain in the third person outside quotations. `declared`: decisions, lessons and standing orders, as
-    templates for their groups and patterns. `tell_order` puts an order into the third person, or returns "" for one
-    that points back. `one_task`: a text whose orders are for one task. `owned`: whom and what the user has by a
-    request, as `declared`. `unreal`: jokes, suppositions and translations, in which nothing is owned.
+    `linked`: where a dictated clause is cut. `joints`: words that may join two facts of one subject. `find_reason`:
+    span of a reason within a question. `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it`
+    match a clause that depends on the previous one; `is_hanging` finds pronouns without a noun. `add_subject` adds an
+    omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're eleven", which is not true of
+    one person. `first_person`: words that must not remain in the third person outside quotations. `declared`:
+    decisions, lessons and standing orders, as templates for their groups and patterns. `tell_order` puts an order into
+    the third person, or returns "" for one that points back. `one_task`: a text whose orders are for one task. `owned`:
+    whom and what the user has by a request, as `declared`. `unreal`: jokes, suppositions and translations, in which
+    nothing is owned.
     """
 
     opening: re.Pattern[str]
@@ -67,6 +68,7 @@ class StatementRules:
     cut: re.Pattern[str]
     run_on: re.Pattern[str] = NEVER
     taken_back: re.Pattern[str] = NEVER
+    linked: re.Pattern[str] = NEVER
     joints: re.Pattern[str] = NEVER
     own_label: re.Pattern[str] = NEVER
     speech: re.Pattern[str] = NEVER
@@ -95,11 +97,10 @@ class NoteRules:
     patterns.
 
     `label`: the words before such a description ("About me:"); its group `me` matches if it is about nobody else.
-    `cut`: where an item of a list ends. `own`: an item with its subject, which `bound` ties to what follows ("I
-    want to"); `others` begins one about somebody else. `head`: "I'm" or "My name is"; if a `name` or an item
-    follows, the list is about the user. `items` lack a subject and perhaps a verb ("two kids"), `acts` only the
-    subject ("live in Leeds"). `lines` name what they tell ("Job: welder"). `rest`: the template for what no rule
-    reads.
+    `cut`: where an item of a list ends. `own`: an item with its subject, which `bound` ties to what follows ("I want
+    to"); `others` begins one about somebody else. `head`: "I'm" or "My name is"; if a `name` or an item follows, the
+    list is about the user. `items` lack a subject and perhaps a verb ("two kids"), `acts` only the subject ("live in
+    Leeds"). `lines` name what they tell ("Job: welder"). `rest`: the template for what no rule reads.
     """
 
     label: re.Pattern[str] = NEVER
@@ -117,11 +118,10 @@ class NoteRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastedRules:
-    """How users paste other people's texts.
-
-    `works` asks for work on the next paragraph ("fix the grammar"), `announced` says whose it is ("this is from my
-    landlord"), `mentioned` names a text, `own` is about the user. `letter` begins a letter, `closing` ends it. `back`
-    begins a paragraph that is the user's again, `asked` makes the last one so. `behind` says whose the text before is.
+    """How users paste other people's texts. `works` asks for work on the next paragraph ("fix the grammar"),
+    `announced` says whose it is ("this is from my landlord"), `mentioned` names a text, `own` is about the user.
+    `letter` begins a letter, `closing` ends it. `back` begins a paragraph that is the user's again, `asked` makes the
+    last one so. `behind` says whose the text before is.
     """
 
     works: re.Pattern[str] = NEVER
@@ -195,10 +195,9 @@ class DateRules:
     its time. `ahead`: the sentence is about the future. `is_past`: its verbs, not only its feelings, are in the past.
     `undecided`: possibly future despite a past verb ("booked", "wanted to"). `present`: a verb in the present; `turn`:
     another clause may start here. `duration`: "in six years" behind it says how long. `yearly`: recurs every year, so
-    its day has no year. `months`: names in all forms,
-    separated by commas; a month alone counts after one of the `leads`. `has_ordinal_stop`: a full stop after a number
-    makes it an ordinal. In questions, `written` dates have the groups year, month and day; `ago` has count and unit;
-    `since`: wordings for a range of days back, first to last.
+    its day has no year. `months`: names in all forms, separated by commas; a month alone counts after one of the
+    `leads`. `has_ordinal_stop`: a full stop after a number makes it an ordinal. In questions, `written` dates have the
+    groups year, month and day; `ago` has count and unit; `since`: wordings for a range of days back, first to last.
     """
 
     rules: Rules
