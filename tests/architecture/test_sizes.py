@@ -19,7 +19,6 @@ VAGUE_NAMES = {"utils", "helpers", "common", "base", "manager", "misc", "core"}
 # stand here; nothing else.
 BROAD_EXCEPTS: dict[str, str] = {
     "src/mnemic/adapters/onnx_models.py::_parsed": "the package tokenizers raises nothing narrower",
-    "src/mnemic/cli/child.py::run": "a forked process reports what the interpreter would",
     "src/mnemic/cli/hooks.py::harmless": "whatever is wrong with memory, the session of the hook goes on",
     "src/mnemic/cli/resident.py::_run_command": "a child of the resident process reports what the interpreter would",
     "src/mnemic/web/doors.py::Front::__call__": "the last resort of the doors over HTTP: an answer without details",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -14,19 +15,21 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from mnemic.cli.answering import GRACE_S, Part, Plan, Tells, answer, open_memory
-from mnemic.cli.failures import UNEXPECTED, exit_code, last_resort, report, show_traceback
+from mnemic.cli.failures import UNEXPECTED, exit_code, report, show_traceback
 from mnemic.cli.signals import HANDLED
-from mnemic.errors import MnemicError, error_kind
+from mnemic.errors import MnemicError, attempt, error_kind
 from mnemic.web.limits import Board
 from mnemic.web.monitoring import log_to_stderr
 
 LAST_S = 10.0
 """Extra time to end after the grace period if the supervisor is gone."""
 
+_log = logging.getLogger("mnemic.web")
+
 
 class Ties(NamedTuple):
-    """What a process shares with the supervisor. It writes a line of JSON to `reports` when it answers, and ends when
-    `lifeline` does, the supervisor's end of which is `alive`, None where this process has no copy.
+    """What a process shares with the supervisor. It sends JSON to `reports` when it answers, and stops when `lifeline`
+    is closed. A forked process closes its copy of `alive`, the supervisor's side of it; a spawned one has none.
     """
 
     listening: socket.socket
@@ -39,11 +42,8 @@ class Ties(NamedTuple):
 
 def run(number: int, plan: Plan, ties: Ties) -> None:
     """Answer until told to end, and exit with the code of `mnemic serve`."""
-    try:
-        sys.exit(_answer(number, plan, ties))
-    except Exception as error:  # noqa: BLE001 -- as the interpreter does
-        last_resort(type(error), error, error.__traceback__)
-        sys.exit(UNEXPECTED)
+    code = attempt(lambda: _answer(number, plan, ties), _log.error, "in a process of the server")
+    sys.exit(code if isinstance(code, int) else UNEXPECTED)
 
 
 def _answer(number: int, plan: Plan, ties: Ties) -> int:

@@ -200,9 +200,8 @@ def _wanted_terms(engine: Engine, fact: Fact) -> set[str]:
     if fact.slot.startswith(ORDER):
         said = words_of(Filled(fact.slot, fact.value))  # the words around it are those of the fact's form
         return _terms(engine, said) - free
-    if fact.slot or all(
-        entry.version == VERSION for entry in fact.provenance
-    ):  # merged facts of the rules have no slot
+    is_by_rules = {entry.version for entry in fact.provenance} == {VERSION}
+    if fact.slot or is_by_rules:  # merged facts have no slot, and the words of their forms stay
         free |= _terms(engine, f"{fact.slot} {_LABELS}".replace("_", " "))
     words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(cut_label(fact.text))}
     return words - free or words - _terms(engine, _USER)

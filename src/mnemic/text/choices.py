@@ -95,8 +95,8 @@ def qualities_of(statement: str) -> list[Quality]:
     rules = language.choices
     if not rules.shared or not is_choice(statement):
         return []
-    technical = next(cue.pattern for cue in language.gems.topics if cue.category == "technical")
-    things = "tools" if _NAMED.search(statement) or technical.search(statement) else "things"
+    topics = {cue.category for cue in language.gems.topics if cue.pattern.search(statement)}
+    things = "tools" if _NAMED.search(statement) or "technical" in topics else "things"
     names = [name for name, rule in rules.qualities if rule.search(statement)]
     names += [match.group() for match in rules.compound.finditer(statement)]
     return [Quality(name, things, language) for name in dict.fromkeys(names)]

@@ -213,6 +213,7 @@ def late_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 any_case = partial(late_pattern, flags=re.IGNORECASE)
+"""A late pattern that ignores case."""
 
 
 def stored_pattern(module: str, name: str) -> re.Pattern[str]:

@@ -432,7 +432,7 @@ def _find_paragraphs(text: str) -> list[tuple[int, int]]:
     """Paragraphs that the user announces as another text, before or behind it, up to the user's own words. Without
     blank lines, lines are paragraphs.
     """
-    spans = [each.span() for each in _PARAGRAPH.finditer(text)]
+    spans = [each.span() for each in _PARAGRAPH.finditer(text)] if "\n" in text else []
     if len(spans) == 1:
         spans = [each.span() for each in _WHOLE_LINE.finditer(text)]
     if len(spans) < 2:  # noqa: PLR2004 -- one is the user's
@@ -453,10 +453,11 @@ def _find_paragraphs(text: str) -> list[tuple[int, int]]:
 
 def _announces(told: str, said: str) -> bool:
     """True if a paragraph asks for work on the next one, says where it is from, or names a text and the next one looks
-    like it.
+    like it. The beginning of a letter needs no announcement.
     """
     rules = detect(told).pasted
-    if (len(told) > _MOST_OWN_CHARS and not told.endswith(":")) or rules.own.search(told):
+    goes_on = detect(said).pasted.on.match(said) is not None
+    if goes_on or (len(told) > _MOST_OWN_CHARS and not told.endswith(":")) or rules.own.search(told):
         return False
     is_asking = told.endswith(":") or "?" in told or rules.asked.search(told) is not None
     is_text = is_asking or said.count("\n") + 1 >= _FEWEST_LINES or detect(said) is not detect(told)

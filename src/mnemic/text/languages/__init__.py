@@ -35,7 +35,7 @@ Rules = Sequence[tuple[str, re.Pattern[str]]]
 
 
 def words(listed: str) -> frozenset[str]:
-    """The words of a list."""
+    """The words of a list separated by blanks."""
     return frozenset(listed.split())
 
 
@@ -48,15 +48,15 @@ class StatementRules:
     words ("Note:"). `speech`: somebody quoted in the first person: "he texted 'i quit'", "she goes im 25". `cut`: a
     possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: a further
     possible end in texts without capitals or marks. `taken_back`: words by which a speaker corrects the last ones.
-    `linked`: where a dictated clause is cut. `joints`: words that may join two facts of one subject. `find_reason`:
-    span of a reason within a question. `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it`
-    match a clause that depends on the previous one; `is_hanging` finds pronouns without a noun. `add_subject` adds an
-    omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're eleven", which is not true of
-    one person. `first_person`: words that must not remain in the third person outside quotations. `declared`:
-    decisions, lessons and standing orders, as templates for their groups and patterns. `tell_order` puts an order into
-    the third person, or returns "" for one that points back. `one_task`: a text whose orders are for one task. `owned`:
-    whom and what the user has by a request, as `declared`. `unreal`: jokes, suppositions and translations, in which
-    nothing is owned.
+    `linked`: where an overlong dictated clause is cut. `joints`: words that may join two facts of one subject.
+    `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment in a clause. `impersonal`
+    and `of_it` match a clause that depends on the previous one; `is_hanging` finds pronouns without a noun.
+    `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're
+    eleven", which is not true of one person. `first_person`: words that must not remain in the third person outside
+    quotations. `declared`: decisions, lessons and standing orders, as templates for their groups and patterns.
+    `tell_order` puts an order into the third person, or returns "" for one that points back. `one_task`: a text whose
+    orders are for one task. `owned`: whom and what the user has according to a request, as `declared`. `unreal`: jokes,
+    suppositions and translations, in which nothing is owned.
     """
 
     opening: re.Pattern[str]
@@ -93,8 +93,7 @@ class StatementRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteRules:
-    """How users describe themselves without sentences. Rules are templates for a sentence in the first person, and
-    patterns.
+    """How users describe themselves without sentences. Rules are templates for first-person sentences, and patterns.
 
     `label`: the words before such a description ("About me:"); its group `me` matches if it is about nobody else.
     `cut`: where an item of a list ends. `own`: an item with its subject, which `bound` ties to what follows ("I want
@@ -120,8 +119,8 @@ class NoteRules:
 class PastedRules:
     """How users paste other people's texts. `works` asks for work on the next paragraph ("fix the grammar"),
     `announced` says whose it is ("this is from my landlord"), `mentioned` names a text, `own` is about the user.
-    `letter` begins a letter, `closing` ends it. `back` begins a paragraph that is the user's again, `asked` makes the
-    last one so. `behind` says whose the text before is.
+    `letter` begins a letter, `closing` ends it. `on` begins a paragraph in which the user goes on, `back` one that is
+    the user's again; `asked` makes the last one so. `behind` says whose the text before is.
     """
 
     works: re.Pattern[str] = NEVER
@@ -130,6 +129,7 @@ class PastedRules:
     own: re.Pattern[str] = NEVER
     letter: re.Pattern[str] = NEVER
     closing: re.Pattern[str] = NEVER
+    on: re.Pattern[str] = NEVER
     back: re.Pattern[str] = NEVER
     asked: re.Pattern[str] = NEVER
     behind: re.Pattern[str] = NEVER
@@ -330,7 +330,8 @@ class Cue:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemRules:
     """Words by which the curator without a model selects sentences. `cues` are evidence for a sentence, `topics` name
-    its subject. `asking` sentences are dropped, `opening` words cut off. `said_as`: starts in the third person.
+    its subject. `asking` sentences are dropped, `opening` words cut off. `said_as`: sentence starts with their
+    third-person form.
     """
 
     cues: tuple[Cue, ...]
