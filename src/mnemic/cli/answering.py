@@ -107,11 +107,11 @@ def open_memory(plan: Plan) -> Mnemic:
 
 
 def load_shared(config: Config) -> Sequence[object]:
-    """Load what every process needs, for processes that are forked. The models among it are returned, and stay loaded
-    while they are held.
+    """Load what forked processes share: the modules of the doors, and the model. Models stay loaded while the result is
+    held.
     """
     for name in DOORS:
-        with suppress(ImportError):  # each process tells it
+        with suppress(ImportError):  # each process reports it
             import_module(name)
     models: list[object] = []
     if "minilm" in config.embedders:

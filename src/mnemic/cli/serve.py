@@ -202,8 +202,8 @@ def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str)
 
 @contextmanager
 def _count_together(processes: int) -> Generator[str | None]:
-    """A folder in which several processes count what the metrics show. It must be known before the Prometheus client is
-    imported.
+    """A folder for the metrics of several processes; None for a single one. The Prometheus client reads the variable
+    when it is imported.
     """
     if processes == 1:
         yield None

@@ -86,7 +86,7 @@ class Board:
         return cls(slots, fd)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _open_board, (self._count, DupFd(self.fd))  # to a process that is spawned
+        return _open_board, (self._count, DupFd(self.fd))  # for a spawned process
 
     def close(self) -> None:
         """Release the memory."""

@@ -219,7 +219,7 @@ class TokenVectors:
 
 
 def _load_once(load: Callable[..., Loaded], *source: object) -> Loaded:
-    """What `load` returns for its source. It is shared by all who hold it."""
+    """Load something, or return what an earlier call with the same arguments loaded and somebody still holds."""
     with _LOADING:
         loaded: Loaded | None = _LOADED.get((load, *source))
         if loaded is None:

@@ -41,7 +41,9 @@ _NO_BLANK = late_pattern(r"[^\n]")
 _WHOLE_LINE = late_pattern(r"\S[^\n]*")
 
 _SPOKEN_WORDS = 22
-"""More words between two marks are dictated. A clause of so many is several things at once."""
+"""Text with more words for each punctuation mark is dictated; no message of LongMemEval has so many. A longer clause
+tells several things at once.
+"""
 
 _PAUSE = late_pattern(r"[.,;:!?\n…。，！？；：](?!\w)")
 _BULLETS = ("-", "*", "•", "–")
@@ -419,7 +421,7 @@ def declares(text: str, start: int, end: int) -> bool:
 
 
 def own_words(text: str) -> str:
-    """The text with blanks for what is pasted, so that positions stay the same. No string raises."""
+    """Replace what is pasted with blanks, so that positions stay the same. No string raises."""
     if len(text) < _LEAST_QUOTED_CHARS:
         return text
     quoted = [each.span() for each in _LONG_QUOTE.finditer(text) if _SENTENCE_END.search(each[0])]
@@ -429,8 +431,8 @@ def own_words(text: str) -> str:
 
 
 def _find_paragraphs(text: str) -> list[tuple[int, int]]:
-    """Paragraphs that the user announces as another text, before or behind it, up to the user's own words. Without
-    blank lines, lines are paragraphs.
+    """Spans of the paragraphs of another text, which the user's own paragraph before or behind announces. In a message
+    without blank lines, each line is a paragraph.
     """
     spans = [each.span() for each in _PARAGRAPH.finditer(text)] if "\n" in text else []
     if len(spans) == 1:
