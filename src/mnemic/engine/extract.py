@@ -5,6 +5,7 @@ transaction, by compare and set, so that repeated runs write nothing twice. Neve
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -29,6 +30,7 @@ from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
+from mnemic.text.facts.statements import MAX_ATTRIBUTE_CHARS
 from mnemic.text.prompts import language_of
 from mnemic.text.sentences import sentences
 from mnemic.text.slots import is_of_project, is_work_order, slot_of
@@ -54,6 +56,7 @@ TALK_MESSAGES = 8
 """Number of earlier messages in a prompt, so that the model knows what "it" is."""
 
 MAX_NOTES = 8  # the newest: more would crowd out the talk in a small context
+_LATEST = 2  # messages that may name whom the next one is about
 LOOK_BACK = 200
 """Number of messages before the cursor that show what was already said."""
 
@@ -192,6 +195,7 @@ class Extracting(SessionRun):
     ) -> None:
         super().__init__(engine, partition, session, actor, may_fall_back=may_fall_back)
         self._before: set[str] = set()
+        self._latest: deque[str] = deque(maxlen=_LATEST)
         self._names: set[str] = set()
         self._replies: dict[str, Message] = {}
         self._corrected: dict[str, list[tuple[int, int]]] = {}
@@ -248,6 +252,7 @@ class Extracting(SessionRun):
     def _note(self, message: Message) -> None:
         self._names.update([message.name] if message.name else [])
         self._before.update(terms_of(message.text))
+        self._latest.append(message.text[:MAX_ATTRIBUTE_CHARS])
 
     def _next(self, after: int) -> _Batch:
         """The next messages to read: as many as go into one transaction. Positions of what is not read, and of what
@@ -293,6 +298,7 @@ class Extracting(SessionRun):
             trust=message.trust,
             before=frozenset(self._before),
             reply=self._reply(message),
+            earlier=" \n".join(self._latest),
         )
         fallback, llm = "", self._engine.llm
         try:

@@ -125,7 +125,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-14"
+VERSION = "rules-15"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -170,8 +170,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the user: its id, text and time, the terms (`terms_of`) of the user's messages before it, and the
-    reply that it answers.
+    """A message of the user: its id, text and time, the terms (`terms_of`) of the user's messages before it, the reply
+    that it answers, and the text of the last messages, which may name whom it is about.
     """
 
     id: str
@@ -180,13 +180,14 @@ class Said:
     trust: Trust = Trust.USER
     before: Collection[str] = frozenset()
     reply: Reply | None = None
+    earlier: str = ""
 
 
 def find_candidates(said: Said) -> list[Fact]:
     """All that could be a fact: what is taken up of the reply, then the statements of the message in order."""
     if not is_long_enough(said.text):
         return []
-    thoughts = _find_thoughts(said.text)
+    thoughts = _find_thoughts(said.text, said.earlier)
     return [*_read_reply(said), *(fact for first, *further in thoughts for fact in _read_all(said, first, further))]
 
 
@@ -300,26 +301,118 @@ def is_told(statement: Statement) -> bool:
     return not is_cut and rules.first_person.search(told) is None and rules.is_told(_plain_words(statement))
 
 
-def _find_thoughts(text: str) -> list[list[Statement]]:
-    """The statements of a message; one that only goes on about what was just said ("It was …") stays with it, and is
-    left out where nothing was.
+def _find_thoughts(text: str, earlier: str = "") -> list[list[Statement]]:
+    """The statements of a message. One that only goes on about what was just said ("It was …") stays with it, or names
+    the person that it is about, and is left out if neither can be.
     """
     thoughts: list[list[Statement]] = []
-    for statement in find_statements(text):
+    people = _People(text, earlier)
+    for statement in map(people.own, find_statements(text)):
         if statement.is_declared:
             thoughts.append([statement])
             continue
         if len(statement.text) < _SHORTEST_CHARS or not is_told(statement):
             continue
         rules, words = statement.language.statements, _plain_words(statement)
+        named = people.name(statement)
         if not rules.goes_on(words) and not rules.is_hanging(words):
             thoughts.append([statement])
-        elif thoughts and _follows(thoughts[-1], statement, text):
+        elif _follows(thoughts, statement, text) and people.may_be_of(thoughts[-1], statement):
             thoughts[-1].append(statement)
+        elif named is not None and not rules.is_hanging(named.text):
+            thoughts.append([named])
     return thoughts
 
 
-def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """Somebody mentioned at a place: by which pronoun ("she", "he", "any"), and as what; a stranger has no words."""
+
+    place: int
+    pronoun: str
+    words: str
+    is_subject: bool = False
+
+
+class _People:
+    """Who is mentioned in a message, in order."""
+
+    def __init__(self, text: str, earlier: str) -> None:
+        self._text = text
+        self._found = _mentions(text)
+        self._earlier = _mentions(earlier) if earlier else []
+
+    def own(self, statement: Statement) -> Statement:
+        """The clause with "my" before a relative: "Mum fell" as "My mum fell"."""
+        words = next((each.words for each in self._found if each.place == statement.start), "")
+        bare = words.removeprefix("my ")
+        if bare == words or not statement.text.lower().startswith(bare.lower()):
+            return statement
+        return replace(statement, text=f"My {bare}{statement.text[len(bare) :]}")
+
+    def may_be_of(self, thought: Sequence[Statement], statement: Statement) -> bool:
+        """True unless the clause is about a person who is mentioned elsewhere."""
+        if (told := _pronoun(statement)) is None or _pronoun(thought[-1]) is not None:
+            return True
+        known = self._known(told[0], statement.start)
+        is_there = any(thought[0].start <= each.place < thought[-1].end for each in known)
+        return is_there or not (known or self._of_earlier(told[0]))
+
+    def _known(self, pronoun: str, until: int) -> list[_Mention]:
+        return [each for each in self._found if each.place < until and each.pronoun in (pronoun, "any")]
+
+    def _of_earlier(self, pronoun: str) -> set[str]:
+        return {each.words for each in self._earlier if each.pronoun in (pronoun, "any")}
+
+    def name(self, statement: Statement) -> Statement | None:
+        """The clause with the name of its person, or None if it is unclear who that is."""
+        if (told := _pronoun(statement)) is None:
+            return None
+        pronoun, template, length = told
+        known, who = self._known(pronoun, statement.start), self._of_earlier(pronoun)
+        if known and known[-1].is_subject:
+            who = {known[-1].words}
+        elif known:
+            place = known[-1].place
+            begin = max(self._text.rfind(mark, 0, place) for mark in ".!?\n")
+            # "My son is a worry", and then "My dad would have shouted, I don't. He's 15": either may be meant.
+            is_aside = statement.language.statements.first_person.search(self._text, place + 2, statement.start)
+            who = {each.words for each in known if each.place > begin} | (who if is_aside else set[str]())
+        words = who.pop() if len(who) == 1 else ""
+        if not words:
+            return None
+        self._found.append(_Mention(statement.end - 1, pronoun, words, is_subject=True))
+        self._found.sort(key=lambda each: each.place)
+        said = template.format(who=words) + statement.text[length:]
+        return replace(statement, text=said[:1].upper() + said[1:])
+
+
+def _pronoun(statement: Statement) -> tuple[str, str, int] | None:
+    """The pronoun that a clause starts with, the template for its person, and its length. None without one."""
+    for each, rule in statement.language.statements.pronouns:
+        if (match := rule.match(statement.text)) is not None:
+            pronoun, _, template = each.partition(" ")
+            return pronoun, template, match.end()
+    return None
+
+
+def _mentions(text: str) -> list[_Mention]:
+    found: dict[tuple[int, int], _Mention] = {}
+    for each, rule in detect(text).statements.people:
+        pronoun, _, template = each.partition(" ")
+        for match in rule.finditer(text):
+            start, end = match.span()
+            if not any(left < end and start < right for left, right in found):
+                who = match.groupdict().get("who", "")
+                who = f"{who[:1].lower()}{who[1:]}" if template.startswith("my ") else who
+                found[start, end] = _Mention(start, pronoun, template.format(who=who))
+    return sorted(found.values(), key=lambda each: each.place)
+
+
+def _follows(thoughts: list[list[Statement]], statement: Statement, text: str) -> bool:
+    if not thoughts:
+        return False
+    thought = thoughts[-1]
     gap = text[thought[-1].end : statement.start]
     is_near = len(gap) <= _GAP_CHARS and "?" not in gap
     is_telling = not statement.language.is_cased or len(statement.text.split()) >= _TELLING_WORDS

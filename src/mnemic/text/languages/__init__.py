@@ -43,20 +43,22 @@ def words(listed: str) -> frozenset[str]:
 class StatementRules:
     """How to split a sentence into clauses, and which clauses state nothing about the user.
 
-    `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition` starts
-    a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
-    words ("Note:"). `speech`: somebody quoted in the first person: "he texted 'i quit'", "she goes im 25". `cut`: a
-    possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: a further
-    possible end in texts without capitals or marks. `taken_back`: words by which a speaker corrects the last ones.
-    `linked`: where an overlong dictated clause is cut. `joints`: words that may join two facts of one subject.
-    `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment in a clause. `impersonal`
-    and `of_it` match a clause that depends on the previous one; `is_hanging` finds pronouns without a noun.
-    `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true sentence; false for "we're
-    eleven", which is not true of one person. `first_person`: words that must not remain in the third person outside
-    quotations. `declared`: decisions, lessons and standing orders, as templates for their groups and patterns.
-    `tell_order` puts an order into the third person, or returns "" for one that points back. `one_task`: a text whose
-    orders are for one task. `owned`: whom and what the user has according to a request, as `declared`. `unreal`: jokes,
-    suppositions and translations, in which nothing is owned.
+    `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition`
+    starts a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the
+    user's own words ("Note:"). `speech`: somebody quoted in the first person: "he texted 'i quit'", "she goes im
+    25". `cut`: a possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it.
+    `run_on`: a further possible end in texts without capitals or marks. `taken_back`: words by which a speaker
+    corrects the last ones. `linked`: where an overlong dictated clause is cut. `joints`: words that may join two
+    facts of one subject. `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment
+    in a clause. `impersonal` and `of_it` match a clause that depends on the previous one; `is_hanging` finds
+    pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true
+    sentence; false for "we're eleven", which is not true of one person. `first_person`: words that must not remain
+    in the third person outside quotations. `people`: mentions, by pronoun ("she", "he", "any") and template ("she
+    my {who}"; "she ": a stranger). `pronouns`: the first words of a clause, by pronoun and template ("she {who}
+    is"). `declared`: decisions, lessons and standing orders, as templates for their groups and patterns.
+    `tell_order` puts an order into the third person, or returns "" for one that points back. `one_task`: a text
+    whose orders are for one task. `owned`: whom and what the user has according to a request, as `declared`.
+    `unreal`: jokes, suppositions and translations, in which nothing is owned.
     """
 
     opening: re.Pattern[str]
@@ -75,11 +77,12 @@ class StatementRules:
     keeps_together: Callable[[str, str, re.Match[str]], bool] = lambda _left, _sentence, _cut: False
     find_reason: Callable[[str], tuple[int, int] | None] = lambda _sentence: None
     find_comment: Callable[[str], int | None] = lambda _clause: None
-
     is_hanging: Callable[[str], bool] = lambda _clause: False
     add_subject: Callable[[str], str] = lambda clause: clause
     is_told: Callable[[str], bool] = lambda _clause: True
     first_person: re.Pattern[str] = NEVER
+    people: Rules = ()
+    pronouns: Rules = ()
     declared: Rules = ()
     tell_order: Callable[[str], str] = lambda order: order
     one_task: re.Pattern[str] = NEVER
