@@ -6,8 +6,8 @@ from datetime import datetime
 
 from mnemic.engine.engine import Engine, new_entry, new_id
 from mnemic.engine.fields import derived_key
+from mnemic.engine.importance import estimate_worth
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
-from mnemic.engine.worth import estimate_worth
 from mnemic.model.item import Fact, Kind, Memory, Provenance, Remembered, Trust
 from mnemic.model.records import Action
 from mnemic.ports.models import Llm

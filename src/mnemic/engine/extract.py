@@ -16,10 +16,10 @@ from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun, new_job
 from mnemic.engine.fields import ended
+from mnemic.engine.importance import estimate_worth
 from mnemic.engine.indexing import ItemVectors, Layers
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived, within_limit
-from mnemic.engine.worth import estimate_worth
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.bookkeeping import due_in
 from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State, Trust
@@ -29,6 +29,7 @@ from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
+from mnemic.text.facts.own_words import Scene
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.facts.statements import MAX_ATTRIBUTE_CHARS
 from mnemic.text.prompts import language_of
@@ -195,6 +196,7 @@ class Extracting(SessionRun):
     ) -> None:
         super().__init__(engine, partition, session, actor, may_fall_back=may_fall_back)
         self._before: set[str] = set()
+        self._scene = Scene()
         self._latest: deque[str] = deque(maxlen=_LATEST)
         self._names: set[str] = set()
         self._replies: dict[str, Message] = {}
@@ -239,6 +241,7 @@ class Extracting(SessionRun):
             known = work.conversations.messages(self._partition, self._session, start, after - start) if after else []
         for message in known:
             if message.position <= after and is_readable(message):
+                self._scene.follow(message.text)
                 self._note(message)
         return after
 
@@ -277,7 +280,12 @@ class Extracting(SessionRun):
     def _take_back(self, messages: Sequence[Message]) -> None:
         """Apply what the first message takes back, unless several people speak as the user."""
         first = next(iter(messages), None)
-        if first is None or len(self._names.union([first.name] if first.name else [])) > 1 or not _may_take_back(first):
+        if (
+            first is None
+            or self._scene.is_on
+            or len(self._names.union([first.name] if first.name else [])) > 1
+            or not _may_take_back(first)
+        ):
             return
         from mnemic.engine.corrections import Correcting
 
@@ -300,20 +308,21 @@ class Extracting(SessionRun):
             reply=self._reply(message),
             earlier=" \n".join(self._latest),
         )
+        own = replace(said, text=self._scene.follow(message.text))
         fallback, llm = "", self._engine.llm
         try:
-            facts = find_candidates(said) if llm is None else self._ask_model(llm, message, said)
+            facts = find_candidates(own) if llm is None else self._ask_model(llm, message, said)
         except MnemicError as error:
             fallback = type(error).__name__
             _log.debug("session %s: %s", self._session, fallback)
             self._engine.observer.count("mnemic.extract.errors", kind=fallback)
             if not self._may_fall_back:
                 raise
-            facts = find_candidates(said)
+            facts = find_candidates(own)
         self._note(message)
         spans = self._corrected.get(message.id, ())
         facts = [fact for fact in facts if not any(_is_said_in(fact, message, span) for span in spans)]
-        return _Found(message, facts, fallback, is_open=llm is None or bool(fallback))
+        return _Found(replace(message, text=own.text), facts, fallback, is_open=llm is None or bool(fallback))
 
     def _reply(self, message: Message) -> Reply | None:
         """What the message answers; nothing where several people speak as the user: "you" is any of them."""

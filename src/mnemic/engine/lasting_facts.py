@@ -5,7 +5,9 @@ word. In a full profile the oldest derived entry gives way; its source stays.
 
 import logging
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from mnemic.engine.dependants import Hand, is_believed
@@ -20,6 +22,7 @@ from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Said, find_candidates, join_facts, read_attributes
+from mnemic.text.facts.own_words import Scene
 from mnemic.text.facts.statements import CHANGES, plain_statements
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import STABLE_KEYS
@@ -115,6 +118,8 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
     own = [m for m in own if m.private_agent is None or not is_of_project(m.text)]
     if len({message.name for message in own if message.name}) > 1:
         return {}
+    scenes: dict[str, Scene] = defaultdict(Scene)
+    own = [replace(message, text=scenes[message.session].follow(message.text)) for message in own]
     found: dict[str, tuple[str, datetime]] = {}
     for message in own:
         attributes = read_attributes(message.text)

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from mnemic.model.item import Memory
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.facts.find import terms_of
-from mnemic.text.facts.statements import is_anothers, own_words
+from mnemic.text.facts.own_words import own_words
+from mnemic.text.facts.statements import is_anothers
 from mnemic.text.facts.when import cut_label
 from mnemic.text.facts.worth import Doubles, Head, decode_weights
 from mnemic.text.languages import NEVER, CorrectionRules, Language, detect, languages, lookup

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mnemic.text import sanitise
+from mnemic.text.facts.own_words import own_words
 from mnemic.text.languages import Language, Rules, detect, languages
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prose import machine_spans, prose_parts
@@ -22,23 +23,6 @@ MAX_MESSAGE_CHARS = 8000
 
 _LIST = 3
 """Minimum items of a list without "I" or a label: two, such as "Paris, two nights", can be about anything."""
-
-_LEAST_QUOTED_CHARS = 60
-"""A shorter quotation is a phrase or a title, which the user's sentence needs."""
-
-_MOST_OWN_CHARS = 300
-"""A longer paragraph neither announces a pasted text nor leads back from it."""
-
-_FEWEST_LINES = 3  # of a recipe, a poem or notes
-
-_PARAGRAPH = late_pattern(r"\S(?:(?!\n[^\S\n]*\n|:[^\S\n]*\n)[^\n]|\n(?=[^\S\n]*\S))*:?")
-_LONG_QUOTE = late_pattern(
-    rf"(?:(?<=\s)|^)(?:\"(?=\S)[^\"]{{{_LEAST_QUOTED_CHARS},}}\"|[“„][^“”„]{{{_LEAST_QUOTED_CHARS},}}[”“]"
-    rf"|[«»][^«»]{{{_LEAST_QUOTED_CHARS},}}[«»]|「[^」]{{{_LEAST_QUOTED_CHARS},}}」)"
-)
-_SENTENCE_END = late_pattern(r"[.!?…。！？](?![\w.])")
-_NO_BLANK = late_pattern(r"[^\n]")
-_WHOLE_LINE = late_pattern(r"\S[^\n]*")
 
 _SPOKEN_WORDS = 22
 """Text with more words for each punctuation mark is dictated; no message of LongMemEval has so many. A longer clause
@@ -418,64 +402,3 @@ def declares(text: str, start: int, end: int) -> bool:
     language = detect(text[start:end])
     edges = _find_edges(text[start:end], language) if language.statements.declared else ()
     return any(_declare(text, start + left, start + right, language) is not None for left, right in edges)
-
-
-def own_words(text: str) -> str:
-    """Replace what is pasted with blanks, so that positions stay the same. No string raises."""
-    if len(text) < _LEAST_QUOTED_CHARS:
-        return text
-    quoted = [each.span() for each in _LONG_QUOTE.finditer(text) if _SENTENCE_END.search(each[0])]
-    for start, end in [*quoted, *_find_paragraphs(text)]:
-        text = text[:start] + _NO_BLANK.sub(" ", text[start:end]) + text[end:]
-    return text
-
-
-def _find_paragraphs(text: str) -> list[tuple[int, int]]:
-    """Spans of the paragraphs of another text, which the user's own paragraph before or behind announces. In a message
-    without blank lines, each line is a paragraph.
-    """
-    spans = [each.span() for each in _PARAGRAPH.finditer(text)] if "\n" in text else []
-    if len(spans) == 1:
-        spans = [each.span() for each in _WHOLE_LINE.finditer(text)]
-    if len(spans) < 2:  # noqa: PLR2004 -- one is the user's
-        return []
-    last = text[slice(*spans[-1])]
-    if len(last) <= _MOST_OWN_CHARS and detect(last).pasted.behind.search(last):
-        return spans[:-1]
-    found: list[tuple[int, int]] = []
-    told = before = ""
-    for span in spans:
-        said = text[slice(*span)]
-        is_pasted = not _returns(said, before, is_last=span == spans[-1]) if before else _announces(told, said)
-        if is_pasted:
-            found.append(span)
-        told, before = ("", said) if is_pasted else (said, "")
-    return found
-
-
-def _announces(told: str, said: str) -> bool:
-    """True if a paragraph asks for work on the next one, says where it is from, or names a text and the next one looks
-    like it. The beginning of a letter needs no announcement.
-    """
-    rules = detect(told).pasted
-    goes_on = detect(said).pasted.on.match(said) is not None
-    if goes_on or (len(told) > _MOST_OWN_CHARS and not told.endswith(":")) or rules.own.search(told):
-        return False
-    is_asking = told.endswith(":") or "?" in told or rules.asked.search(told) is not None
-    is_text = is_asking or said.count("\n") + 1 >= _FEWEST_LINES or detect(said) is not detect(told)
-    if rules.works.search(told) or rules.announced.search(told) or (is_text and rules.mentioned.search(told)):
-        return True
-    return detect(said).pasted.letter.match(said) is not None
-
-
-def _returns(said: str, before: str, *, is_last: bool) -> bool:
-    """True if a paragraph after a pasted one speaks to the assistant, announces a further text, or ends the message in
-    another form.
-    """
-    rules = detect(said).pasted
-    if len(said) > _MOST_OWN_CHARS or rules.closing.search(said):
-        return False
-    if said.endswith(":"):
-        return rules.announced.search(said) is not None or rules.mentioned.search(said) is not None
-    is_prose = is_last and "\n" not in said and before.count("\n") + 1 >= _FEWEST_LINES
-    return is_prose or rules.back.match(said) is not None or (is_last and rules.asked.search(said) is not None)

@@ -45,19 +45,18 @@ class StatementRules:
 
     `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition`
     starts a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the
-    user's own words ("Note:"). `speech`: somebody quoted in the first person: "he texted 'i quit'", "she goes im
-    25". `cut`: a possible end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it.
-    `run_on`: a further possible end in texts without capitals or marks. `taken_back`: words by which a speaker
-    corrects the last ones. `linked`: where an overlong dictated clause is cut. `joints`: words that may join two
-    facts of one subject. `find_reason`: span of a reason within a question. `find_comment`: start of a mere comment
-    in a clause. `impersonal` and `of_it` match a clause that depends on the previous one; `is_hanging` finds
-    pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is a true
-    sentence; false for "we're eleven", which is not true of one person. `first_person`: words that must not remain
-    in the third person outside quotations. `people`: mentions, by pronoun ("she", "he", "any") and template ("she
-    my {who}"; "she ": a stranger). `pronouns`: the first words of a clause, by pronoun and template ("she {who}
-    is"). `declared`: decisions, lessons and standing orders, as templates for their groups and patterns.
-    `tell_order` puts an order into the third person, or returns "" for one that points back. `one_task`: a text
-    whose orders are for one task. `owned`: whom and what the user has according to a request, as `declared`.
+    user's own words ("Note:"). `speech`: somebody quoted: "he texted 'i quit'", "she goes im 25". `cut`: a possible
+    end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: further ends in
+    texts without marks. `taken_back` corrects the last words. `linked`: where an overlong dictated clause is cut.
+    `joints`: words that may join two facts of one subject. `find_reason`: span of a reason within a question.
+    `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it` continue the previous clause;
+    `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the clause's third
+    person is a true sentence; false for "we're eleven", which is not true of one person. `first_person`: words that
+    must not remain in the third person outside quotations. `people`: mentions, by pronoun ("she", "he", "any") and
+    template ("she my {who}"; "she ": a stranger). `pronouns`: the first words of a clause, by pronoun and template
+    ("she {who} is"). `declared`: decisions, lessons and standing orders, as templates for their groups and
+    patterns. `tell_order` puts an order into the third person, or returns "" for one that points back. `one_task`:
+    a text whose orders are for one task. `owned`: whom and what the user has according to a request, as `declared`.
     `unreal`: jokes, suppositions and translations, in which nothing is owned.
     """
 
@@ -123,7 +122,9 @@ class PastedRules:
     """How users paste other people's texts. `works` asks for work on the next paragraph ("fix the grammar"),
     `announced` says whose it is ("this is from my landlord"), `mentioned` names a text, `own` is about the user.
     `letter` begins a letter, `closing` ends it. `on` begins a paragraph in which the user goes on, `back` one that is
-    the user's again; `asked` makes the last one so. `behind` says whose the text before is.
+    the user's again; `asked` makes the last one so. `behind` says whose the text before is. `made` names what is made
+    up: a song, a character, test data. `supposed` begins a supposition, and `for_another` a question of somebody else;
+    `joke` ends one. `played` starts a role play, and `unplayed` ends it; its group `until` names the word that does.
     """
 
     works: re.Pattern[str] = NEVER
@@ -136,6 +137,13 @@ class PastedRules:
     back: re.Pattern[str] = NEVER
     asked: re.Pattern[str] = NEVER
     behind: re.Pattern[str] = NEVER
+    made: re.Pattern[str] = NEVER
+    supposed: re.Pattern[str] = NEVER
+    for_another: re.Pattern[str] = NEVER
+    joke: re.Pattern[str] = NEVER
+    played: re.Pattern[str] = NEVER
+    until: re.Pattern[str] = NEVER
+    unplayed: re.Pattern[str] = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -472,19 +480,9 @@ _LETTER = late_pattern(r"[^\W\d_]")
 _INITIAL = late_pattern(r"(?:^|\b(?!(?:and|of|on|upon|de|del|la|le|am|an|der|im|in|und)\b))[^\W\d_]")  # of a name
 
 
-_TABLES = {
-    "statements": StatementRules,
-    "slots": SlotRules,
-    "dates": DateRules,
-    "due": DueRules,
-    "corrections": CorrectionRules,
-    "restating": RestatingRules,
-    "gems": GemRules,
-    "choices": ChoiceRules,
-    "names": NameRules,
-    "notes": NoteRules,
-    "pasted": PastedRules,
-    "clauses": ClauseRules,
+_KINDS = ((each.name, str(each.type).removesuffix(" | None")) for each in fields(Language))
+_TABLES: dict[str, type] = {
+    name: globals()[kind] for name, kind in _KINDS if kind.endswith("Rules") and kind != "Rules"
 }
 
 
@@ -518,9 +516,8 @@ def read_language(code: str, **given: Any) -> Language:
     data.pop("own", None)
     shared: dict[str, Any] = {**_read_file("shared"), **data.pop("parts", {})}
     values = given
-    for name, rules in _TABLES.items():
-        if name in data:
-            values[name] = rules(**_read_fields(rules, data.pop(name), shared), **given.get(name, {}))
+    for name, rules in ((name, rules) for name, rules in _TABLES.items() if name in data):
+        values[name] = rules(**_read_fields(rules, data.pop(name), shared), **given.get(name, {}))
     values["kinds"] = [(Kind[name.upper()], rule) for name, rule in _read_rules(data.pop("kinds"), shared).items()]
     values["cues"] = _read_rules(data.pop("cues", {}), shared)
     return Language(**_read_fields(Language, data, shared), **values)

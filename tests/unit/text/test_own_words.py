@@ -1,4 +1,4 @@
-"""What users paste is not theirs: no fact, no line of the profile and no correction comes from it."""
+"""What users paste, invent or play is not about them: no fact, no profile line and no correction comes from it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 
 from mnemic.text.facts.corrections import takes_back
 from mnemic.text.facts.find import read_attributes
-from mnemic.text.facts.statements import find_statements, own_words
+from mnemic.text.facts.own_words import Scene, own_words
+from mnemic.text.facts.statements import find_statements
 
 FRIEND = (
     "Got this from a friend, help me reply warmly:\n\n"
@@ -121,3 +122,71 @@ def test_a_dictated_clause_that_goes_on_is_told_up_to_its_first_link() -> None:
         "again this weak so whats that about and I said the cuff is fine"
     )
     assert "I drive a reefer truck to Atlanta" in [statement.text for statement in find_statements(said)]
+
+
+@pytest.mark.parametrize(
+    "text, foreign, own",
+    [
+        ("Suppose I live in Berlin and work as a nurse, what visa do I need? I'm a baker in Leeds.", "nurse", "baker"),
+        ("asking for a friend: I'm addicted to nicotine gum", "nicotine", ""),
+        ("translate to Spanish: I have a dog called Max and I live in Madrid", "Madrid", ""),
+        ("I have a sister in Rome. My paladin says: I live in a swamp and hate elves", "swamp", "sister"),
+        ("I dreamt I was a dentist. I had no shoes. In real life I am a vet in Cork.", "shoes", "vet"),
+        ("I love getting up at four, just kidding. I own a bakery in Ghent.", "four", "bakery"),
+        (
+            "Angenommen, ich wohne in Wien und habe zwei Kinder, was zahle ich? Ich bin Bäcker in Graz.",
+            "Wien",
+            "Bäcker",
+        ),
+        ("how about\n\nI killed my love in May\nwe sat by the side\nI drink to this day\nand hide", "love", ""),
+        ("Übersetzung ins Englische: Ich habe einen Hund und wohne in Kiel", "Kiel", ""),
+    ],
+)
+def test_what_is_made_up_becomes_no_fact(text: str, foreign: str, own: str) -> None:
+    told = " ".join(statement.text for statement in find_statements(text))
+    assert foreign not in told
+    assert own in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Suppose I should tell you I'm diabetic, type 1, since I was nine.",
+        "Imagine my surprise: I got the job!! I start at the pharmacy in Leeds on the 3rd.",
+        "I'm writing a novel about a vet. I live in Cork.",
+        "act as a tax adviser. I'm self-employed and earn about 60k.",
+        "I play a nurse in our theatre group. I live in Cork.",
+        "pretend to be my boss. I've been doing two jobs since Karen left.",
+        "Angenommen haben sie mich jetzt doch: ab Mai bin ich Lehrerin in Fürth.",
+        "Unser Rollenspielabend ist am Freitag. Ich wohne in Fürth.",
+    ],
+)
+def test_what_only_looks_made_up_counts(text: str) -> None:
+    assert own_words(Scene().follow(text)) == text
+
+
+@pytest.mark.parametrize(
+    "turns, own",
+    [
+        (
+            [
+                "I'm a porter. Let's do a role play: you are a pirate and I'm your captain.",
+                "I lost my leg to a shark.",
+                "ooc: my lad Theo is seven",
+                "I fear parrots.",
+            ],
+            ["I'm a porter.", "", "ooc: my lad Theo is seven", "I fear parrots."],
+        ),
+        (
+            ["stay in character until I say BELAY", "I fear parrots", "My ship. BELAY I'm a porter"],
+            ["", "", "I'm a porter"],
+        ),
+        (["*leans in* I have a letter", "I am being followed", "ok stop. I'm a vet"], ["", "", "ok stop. I'm a vet"]),
+        (["Rollenspiel: ich bin Patient", "Ich rauche", "Danke, ich bin Ärztin"], ["", "", "Danke, ich bin Ärztin"]),
+    ],
+)
+def test_a_role_play_is_followed_over_messages(turns: list[str], own: list[str]) -> None:
+    scene = Scene()
+    followed = [scene.follow(turn) for turn in turns]
+    assert [text.strip() for text in followed] == own
+    assert [len(text) for text in followed] == [len(turn) for turn in turns]
