@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from benchmarks.fit.keep import HERE, Doubles, embed, encode_weights
 from benchmarks.fit.talk_pairs import read_talk_pairs, read_talk_sentences
 from benchmarks.machine import ROOT, keep, provenance, table
-from mnemic.text.facts.corrections import hash_phrases, hide_topic
+from mnemic.text.facts.corrections import hide_topic
+from mnemic.text.facts.worth import hash_phrases
 
 WEIGHTS = ROOT / "src" / "mnemic" / "text" / "facts" / "endings.json"
 RIDGE, GATE_RIDGE = 4.0, 0.2

@@ -26,9 +26,10 @@ def read_talk_pairs() -> Iterator[tuple[str, str, str]]:
             yield from _read_talk(memory, talk, texts)
 
 
-def read_talk_sentences() -> list[tuple[str, str]]:
-    """Each statement of the user in the talks in English, and its talk."""
-    return [(each, talk) for talk, texts in _read_talks().items() for text in texts for each in _read_statements(text)]
+def read_talk_sentences(*, has_questions: bool = False) -> list[tuple[str, str]]:
+    """Each statement of the user in the talks in English, and its talk. `has_questions`: each question, too."""
+    told = [(text, talk) for talk, texts in _read_talks().items() for text in texts]
+    return [(each, talk) for text, talk in told for each in _read_statements(text, has_questions=has_questions)]
 
 
 def _read_talks() -> dict[str, list[str]]:
@@ -40,9 +41,9 @@ def _read_talks() -> dict[str, list[str]]:
     return {talk: texts for talk, texts in talks.items() if detect(" ".join(texts)).code == "en"}
 
 
-def _read_statements(text: str) -> list[str]:
+def _read_statements(text: str, *, has_questions: bool = False) -> list[str]:
     said = [text[start:end].strip() for start, end in sentences(text)]
-    return [each for each in said if not each.endswith("?") and len(each.split()) <= MOST_WORDS]
+    return [each for each in said if (has_questions or not each.endswith("?")) and len(each.split()) <= MOST_WORDS]
 
 
 def _read_talk(memory: Mnemic, talk: str, texts: list[str]) -> Iterator[tuple[str, str, str]]:

@@ -30,7 +30,7 @@ from mnemic.text.facts.find import VERSION
 from mnemic.text.facts.when import cut_label
 from mnemic.text.normalise import Writing, key_words, writing_of
 from mnemic.text.sameness import MAX_PAIRS, covers_names, introduces, judge_prompt, read_judgements, same_statement
-from mnemic.text.slots import ORDER, Filled, words_of
+from mnemic.text.slots import ORDER, REMEMBER, Filled, words_of
 
 NEAREST = 8
 """Memories that are looked at by vector, and as many by words."""
@@ -93,7 +93,7 @@ def judged(engine: Engine, facts: Sequence[Fact], nears: Sequence[Sequence[Near]
     """What the model says of the pairs that rules leave open: of one kind, near each other, and not the same in words.
     Without a model, or where it fails (logged and counted), nothing is said of them.
     """
-    judgements: list[dict[str, Judgement]] = [{} for _ in facts]
+    judgements = [_judge_wish(fact, found) for fact, found in zip(facts, nears, strict=True)]
     pairs = [
         (place, each)
         for place, (fact, found) in enumerate(zip(facts, nears, strict=True))
@@ -114,6 +114,19 @@ def judged(engine: Engine, facts: Sequence[Fact], nears: Sequence[Sequence[Near]
         for (place, each), answer in zip(asked, answers, strict=True):
             judgements[place][each.memory.id] = answer
     return [*judgements]
+
+
+def _judge_wish(fact: Fact, found: Sequence[Near]) -> dict[str, Judgement]:
+    """The older wish that a wish to the assistant changes, if any."""
+    if not fact.slot.startswith(REMEMBER):
+        return {}
+    from mnemic.text.facts.corrections import revises
+
+    slots = [(each.memory, filled_of(each.memory)) for each in found if each.memory.state is State.ACTIVE]
+    old = [(words_of(filled), memory.id) for memory, filled in slots if filled and filled.slot.startswith(REMEMBER)]
+    new = words_of(Filled(fact.slot, fact.value))
+    shared, changed = max(((revises(new, words), memory_id) for words, memory_id in old), default=(0, ""))
+    return {changed: Judgement.CHANGED} if shared else {}
 
 
 def _is_open(fact: Fact, found: Near) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mnemic.engine.engine import Engine, new_entry, new_id
-from mnemic.engine.fields import derived_key
+from mnemic.engine.fields import derived_key, filled_of
 from mnemic.engine.importance import estimate_worth
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.model.item import Fact, Kind, Memory, Provenance, Remembered, Trust
@@ -16,6 +16,7 @@ from mnemic.ranking.extract import Excerpt, Passage, extract
 from mnemic.text.facts.worth import shipped_model
 from mnemic.text.languages import detect
 from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
+from mnemic.text.slots import REMEMBER
 from mnemic.text.wordings import edition
 
 
@@ -125,8 +126,11 @@ _SAID_ALREADY = 0.7
 
 
 def by_facts(engine: Engine, facts: Sequence[Memory], limit: int) -> tuple[str, tuple[Memory, ...]]:
-    """The most important facts as sentences within `limit` tokens, in the given order; and the facts chosen."""
+    """The most important facts as sentences within `limit` tokens, in the given order; and the facts chosen. Wishes to
+    the assistant say nothing of the user.
+    """
     chosen, said, left = set[str](), set[str](), limit
+    facts = [each for each in facts if (filled := filled_of(each)) is None or not filled.slot.startswith(REMEMBER)]
     for fact in sorted(facts, key=lambda each: -each.importance):
         terms, length = set(engine.analyser.query_terms(fact.text)), engine.analyser.token_count(fact.text)
         if terms and length <= left and len(said & terms) < _SAID_ALREADY * len(terms):

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, fact_vectors, near_text, prepare
 from mnemic.engine.edit import Editor
 from mnemic.engine.engine import Engine, SessionRun, new_job
 from mnemic.engine.fields import ended
 from mnemic.engine.importance import estimate_worth
-from mnemic.engine.indexing import ItemVectors, Layers
+from mnemic.engine.indexing import ItemVectors, Layers, indexed_text
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import attributes_of, lasting_facts, put_derived, within_limit
 from mnemic.errors import InvalidInputError, MnemicError
@@ -26,12 +28,23 @@ from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State, Trust
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Action, Job
 from mnemic.model.scope import Level, Partition, Scope, Visibility
-from mnemic.ports.models import Llm
+from mnemic.ports.models import LayeredEmbedder, Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
+from mnemic.text.facts.find import (
+    Reply,
+    Said,
+    choose_facts,
+    find_candidates,
+    find_wishes,
+    is_long_enough,
+    join_clauses,
+    may_be_wish,
+    terms_of,
+)
 from mnemic.text.facts.own_words import Scene
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.facts.statements import MAX_ATTRIBUTE_CHARS
+from mnemic.text.facts.worth import are_wishes
 from mnemic.text.prompts import language_of
 from mnemic.text.sentences import sentences
 from mnemic.text.slots import is_of_project, is_work_order, slot_of
@@ -311,18 +324,24 @@ class Extracting(SessionRun):
         own = replace(said, text=self._scene.follow(message.text))
         fallback, llm = "", self._engine.llm
         try:
-            facts = find_candidates(own) if llm is None else self._ask_model(llm, message, said)
+            facts = self._read(own) if llm is None else self._ask_model(llm, message, said)
         except MnemicError as error:
             fallback = type(error).__name__
             _log.debug("session %s: %s", self._session, fallback)
             self._engine.observer.count("mnemic.extract.errors", kind=fallback)
             if not self._may_fall_back:
                 raise
-            facts = find_candidates(own)
+            facts = self._read(own)
         self._note(message)
         spans = self._corrected.get(message.id, ())
         facts = [fact for fact in facts if not any(_is_said_in(fact, message, span) for span in spans)]
         return _Found(replace(message, text=own.text), facts, fallback, is_open=llm is None or bool(fallback))
+
+    def _read(self, said: Said) -> list[Fact]:
+        """What the rules find in a message: candidates for facts, and for wishes if an embedder can judge them."""
+        facts = find_candidates(said)
+        can_judge = any(isinstance(each, LayeredEmbedder) for each in self._engine.embedders)
+        return [*facts, *find_wishes(said, facts)] if can_judge else facts
 
     def _reply(self, message: Message) -> Reply | None:
         """What the message answers; nothing where several people speak as the user: "you" is any of them."""
@@ -446,7 +465,7 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
         return list(found)
     layers: Layers = {}
     vectors = fact_vectors(engine, candidates, layers)
-    likely = iter(estimate_worth(engine, candidates, vectors, layers))
+    likely = iter(_judge_wishes(candidates, estimate_worth(engine, candidates, vectors, layers), layers))
     known = dict(zip([fact.text for fact in candidates], vectors, strict=True))
     chosen, limit = list[_Found](), engine.settings.life.facts_per_message
     for each in found:
@@ -460,6 +479,17 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     others = [fact for each in chosen for fact in each.facts if fact.text not in known]
     known |= zip([fact.text for fact in others], fact_vectors(engine, others), strict=True)
     return [replace(each, vectors=[known[fact.text] for fact in each.facts]) for each in chosen]
+
+
+def _judge_wishes(candidates: Sequence[Fact], likely: Iterable[float], layers: Layers) -> list[float]:
+    """The estimates, with 1 or 0 for what may be a wish."""
+    rows = {fact.text: layers.get(indexed_text(fact)) for fact in candidates if may_be_wish(fact)}
+    shown = {text: row for text, row in rows.items() if row is not None and row.size}
+    told = dict(zip(shown, are_wishes([*shown], np.array([*shown.values()])), strict=True)) if shown else {}
+    return [
+        float(told.get(fact.text, False)) if fact.text in rows else float(each)
+        for fact, each in zip(candidates, likely, strict=True)
+    ]
 
 
 def _entry(found: _Found, fact: Fact) -> Extracted:

@@ -14,6 +14,7 @@ from mnemic.text.injection import fold, gathered
 from mnemic.text.normalise import late_pattern
 from mnemic.text.outline import pages_told
 from mnemic.text.sanitise import one_line, sanitise
+from mnemic.text.slots import ORDER, profile_line
 from mnemic.text.wordings import every_wording, wording
 
 Language = Literal["en", "zh"]
@@ -118,11 +119,11 @@ def quote(text: str) -> str:
 
 
 def profile_block(entries: Mapping[str, str], language: Language = "en") -> str:
-    """Two line feeds, the language's heading, and one "key: value" line per entry, in order. Entries with a blank key
+    """Two line feeds, the language's heading, and a line per entry (`profile_line`), in order. Entries with a blank key
     or value are left out; "" without entries.
     """
     pairs = [(_inline(key), _inline(value)) for key, value in entries.items()]
-    lines = [f"{key}: {value}" for key, value in pairs if key and value]
+    lines = [profile_line(key, value) for key, value in pairs if key and value]
     return "\n\n" + "\n".join([_PROFILE_HEADING[language], *lines]) if lines else ""
 
 
@@ -234,7 +235,7 @@ def _own_blocks() -> tuple[re.Pattern[str], ...]:
             re.MULTILINE,
         ),
         _framed(preface, DOCUMENTS_BEGIN, '(?:Source: |"|  ).*', DOCUMENTS_END),
-        re.compile(rf"^{_any_of(_PROFILE_HEADINGS)}{_END_OF_LINE}(?:[^\n]+: \S.*(?:\n|\Z))+", re.MULTILINE),
+        re.compile(rf"^{_any_of(_PROFILE_HEADINGS)}{_END_OF_LINE}(?:(?:[^\n]+: |{ORDER})\S.*(?:\n|\Z))+", re.MULTILINE),
     )
 
 

@@ -28,6 +28,9 @@ _SINGLE = frozenset(
 ORDER = "wants the assistant to "
 """Slots of this beginning name a standing order to the assistant. The value is "always", "never" or an alternative."""
 
+REMEMBER = f"{ORDER}remember: "
+"""Slots of this beginning hold a wish in the user's words, in quotation marks. The value is "always"."""
+
 _SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ", "how long ", "when ", "own ", ORDER)
 _AGAINST = frozenset(("dislike", "hate", "no longer"))
 _ARTICLES = frozenset(("a", "an", "the", "in", "at", "on", "of", "my", "his", "her", "their"))
@@ -95,7 +98,7 @@ def forbids(order: Filled) -> bool:
 def words_of(order: Filled) -> str:
     """The words that an order was given in: what to do always or never, or the alternative."""
     is_plain = any(order.value in language.slots.order_values for language in languages())
-    return order.slot.removeprefix(ORDER) if is_plain else order.value
+    return order.slot.removeprefix(REMEMBER).removeprefix(ORDER) if is_plain else order.value
 
 
 def is_of_project(sentence: str) -> bool:
@@ -104,8 +107,19 @@ def is_of_project(sentence: str) -> bool:
 
 
 def is_for_any_prompt(slot: str) -> bool:
-    """True for a standing order without a condition, such as "when they ask about dates". Others are recalled."""
-    return slot.startswith(ORDER) and not any(each.slots.condition.search(slot) for each in languages())
+    """True for a standing order in the user's words, or without a condition ("when they ask about dates"). Others are
+    recalled.
+    """
+    is_open = not any(each.slots.condition.search(slot) for each in languages())
+    return slot.startswith(ORDER) and (is_open or slot.startswith(REMEMBER))
+
+
+def profile_line(key: str, value: str) -> str:
+    """The line of a prompt's profile; an order is a sentence of its own."""
+    if key.startswith(REMEMBER):
+        return key
+    is_order = key.startswith(ORDER) and any(value in language.slots.order_values for language in languages())
+    return f"{ORDER}{value} {key.removeprefix(ORDER)}" if is_order else f"{key}: {value}"
 
 
 def is_work_order(slot: str) -> bool:
@@ -146,7 +160,9 @@ def _is_region(place: str) -> bool:
 
 def _preference(sentence: str, rules: SlotRules) -> Filled | None:
     """What the user likes, prefers, or wants the assistant to do."""
-    if (match := rules.order.fullmatch(sentence)) is not None:
+    if (match := rules.order.fullmatch(sentence)) is not None and (quote := match.groupdict().get("quote")):
+        return Filled(f'{REMEMBER}"{quote}"', "always")
+    if match is not None:
         order = Filled(f"{ORDER}{match['thing'].casefold()}", match.groupdict().get("value") or "always")
         return order if forbids(order) else read_alternative(match["thing"]) or order
     if (match := rules.prefers.fullmatch(sentence)) is not None:

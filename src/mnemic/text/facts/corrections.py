@@ -5,15 +5,11 @@ that has some. Where it is unclear what was wrong, nothing is taken back.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from itertools import pairwise
-from pathlib import Path
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +20,11 @@ from mnemic.text.facts.find import terms_of
 from mnemic.text.facts.own_words import own_words
 from mnemic.text.facts.statements import is_anothers
 from mnemic.text.facts.when import cut_label
-from mnemic.text.facts.worth import Doubles, Head, decode_weights
+from mnemic.text.facts.worth import Head, hash_phrases, read_heads
 from mnemic.text.languages import NEVER, CorrectionRules, Language, detect, languages, lookup
 from mnemic.text.normalise import late_pattern
 from mnemic.text.sentences import sentences
-from mnemic.text.slots import ORDER, Filled, forbids, read_alternative
+from mnemic.text.slots import ORDER, REMEMBER, Filled, forbids, read_alternative
 
 MAX_CHARS = 200  # of a message; a longer one says more than what was wrong
 MAX_PASSING = 400  # of a message in which a change stands beside a question
@@ -57,8 +53,6 @@ _MOST_TIMES = 5  # that a number may be larger or smaller than the wrong one
 _NAMES = ("name", f"{ORDER}call them")
 _HAN = late_pattern("[\u4e00-\u9fff]")
 _CLAUSE = late_pattern(r"(?:[^,;:，；：.]|[.:](?!\s))+[,;:，；：.]?")
-PHRASE_BUCKETS = 4096  # with 1,024, 0.28 instead of 0.18 of other statements pass at the same recall
-_PLAIN = late_pattern(r"[a-z']+")
 _TOPIC = "it"
 _TOKEN = late_pattern(r"[\w'’]+|[^\w\s]")
 _WORD = late_pattern(r"[^\s,;:!?()\"“”]+")
@@ -109,16 +103,6 @@ def find_endings(message: str) -> list[str]:
     return [text for text, odds in zip(plain, heads[0].odds(hash_phrases(plain)), strict=True) if odds > 0]
 
 
-def hash_phrases(texts: Sequence[str]) -> Doubles:
-    """Which words and pairs of words each text has, hashed, `(n, PHRASE_BUCKETS)`, with rows of length 1."""
-    found = np.zeros((len(texts), PHRASE_BUCKETS))
-    for row, text in enumerate(texts):
-        words = ["^", *_PLAIN.findall(text.lower().replace("’", "'"))]
-        for phrase in (*words, *map(" ".join, pairwise(words))):
-            found[row, crc32(phrase.encode()) % PHRASE_BUCKETS] = 1.0
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
-
-
 def hide_topic(sentence: str, memory: str) -> str:
     """A sentence with "it" in place of the words that it shares with a memory. Returns "" if it shares too few or only
     repeats the memory, or if the memory is about the past.
@@ -149,8 +133,7 @@ def make_withdrawal(sentence: str) -> Withdrawal:
 @cache
 def load_endings() -> tuple[Head, ...]:
     """The classifiers of sentences by their words, and by the embedder's inner layers with the topic hidden."""
-    heads = json.loads(Path(__file__).with_name("endings.json").read_text(encoding="utf-8"))
-    return tuple(Head(decode_weights(each["weights"]), each["threshold"]) for each in heads)
+    return read_heads("endings.json")
 
 
 def find_corrections(message: str, said: str, reply: str, between: Sequence[str] = ()) -> list[Correction]:
@@ -306,9 +289,18 @@ def _is_order(withdrawal: Withdrawal, filled: Filled) -> bool:
     if other is not None and other.slot == filled.slot and withdrawal.ends == "never":
         return other.value.casefold() != filled.value.casefold()  # "you can answer in English again"
     shared = len(withdrawal.terms & _unify(said, detect(said)))
-    return withdrawal.ends in ("order", "never" if forbids(filled) else "always") and shared >= NAMED * len(
-        withdrawal.terms
-    )
+    is_meant = filled.slot.startswith(REMEMBER) or withdrawal.ends == ("never" if forbids(filled) else "always")
+    return (is_meant or withdrawal.ends == "order") and shared >= NAMED * len(withdrawal.terms)
+
+
+def revises(new: str, old: str) -> int:
+    """How many topic terms a wish to the assistant shares with the older one that it changes; 0 if it changes none."""
+    language = detect(new)
+    if language.corrections.revised.search(new) is None:
+        return 0
+    terms = _topic_terms(new, language)
+    shared = len(terms & _topic_terms(old, language))
+    return shared if shared >= _FEWEST_TERMS or shared > NAMED * len(terms) else 0
 
 
 def _may_end(withdrawal: Withdrawal, memory: Memory) -> bool:

@@ -20,6 +20,7 @@ from mnemic.text.facts import statements
 from mnemic.text.facts import when as times
 from mnemic.text.facts.statements import Statement, find_statements, slot_of, tell
 from mnemic.text.facts.when import cut_label
+from mnemic.text.facts.worth import may_be_wishes
 from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.sentences import sentences
@@ -143,6 +144,9 @@ _EMOTICON = late_pattern(r"(?<!\s)\s*+(?<!\w)[:;]['’]?-?[()DPp]+(?!\w)")
 _CONFIDENCE = 0.7
 _SLOT_CONFIDENCE = 0.85
 _RESTATED_CONFIDENCE = 0.6
+_WISH_CONFIDENCE = 0.75  # of these alone
+_SHORTEST_WISH, _LONGEST_WISH = 12, 118  # characters; a longer one is too much for a line of each prompt
+_INNER_QUOTES = str.maketrans(dict.fromkeys('"“”„', "'"))
 _SHORTEST_CHARS = 5
 _GAP_CHARS = 24
 """More between two sentences, and the second does not go on about the first."""
@@ -191,12 +195,71 @@ def find_candidates(said: Said) -> list[Fact]:
     return [*_read_reply(said), *(fact for first, *further in thoughts for fact in _read_all(said, first, further))]
 
 
+def find_wishes(said: Said, known: Sequence[Fact]) -> list[Fact]:
+    """What may be standing wishes to the assistant, besides the orders that rules found; `are_wishes` judges them."""
+    orders = [each.provenance[0] for each in known if each.slot.startswith(ORDER)]
+    spans = [span for span in wish_sentences(said.text) if not any(_shares(order, *span) for order in orders)]
+    passed = may_be_wishes([quote_wish(said.text[start:end]) for start, end in spans])
+    return [_read_wish(said, *span) for span, may_be in zip(spans, passed, strict=True) if may_be]
+
+
+def may_be_wish(fact: Fact) -> bool:
+    """True for a candidate of `find_wishes`."""
+    return fact.confidence == _WISH_CONFIDENCE and fact.slot.startswith(ORDER)
+
+
+def _shares(entry: Provenance, start: int, end: int) -> bool:
+    return entry.start < end and start < entry.end
+
+
+def wish_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of the user's own sentences that may be a wish: of a fitting length, and not about one task. None in a
+    language without a form for wishes.
+    """
+    own = statements.own_words(text[: statements.MAX_MESSAGE_CHARS])
+    hostile = [finding.span for finding in sanitise.findings(own)]
+    for start, end in sentences(own):
+        said = own[start:end]
+        is_own = said == text[start:end] and not any(left < end and start < right for left, right in hostile)
+        rules = detect(said).statements
+        is_fitting = is_own and _SHORTEST_WISH <= len(said.strip()) <= _LONGEST_WISH
+        if is_fitting and rules.wish and rules.tell_order(said):
+            yield start, end
+
+
+def quote_wish(sentence: str) -> str:
+    """The memory of a wish, in its words."""
+    words = " ".join(sentence.split()).rstrip(".").translate(_INNER_QUOTES)
+    return detect(sentence).statements.wish.format(words)
+
+
+def _read_wish(said: Said, start: int, end: int) -> Fact:
+    text = quote_wish(said.text[start:end])
+    filled = filled_by(text)
+    return Fact(
+        text=text,
+        kind=Kind.PREFERENCE,
+        observed_at=said.at,
+        confidence=_WISH_CONFIDENCE,
+        slot=filled.slot if filled is not None else "",
+        value=filled.value if filled is not None else "",
+        provenance=(Provenance(said.id, start, end, EXTRACTOR, VERSION, SPAN_SUPPORT),),
+        trust=said.trust,
+    )
+
+
 def choose_facts(found: Sequence[Fact], likely: Sequence[float]) -> list[int]:
     """The places of a message's candidates that are worth keeping, in their order. What plainly fills a slot, or must
-    be done by a day, is kept whatever the head says of so short a sentence.
+    be done by a day, is kept whatever the head says of so short a sentence. A wish is not a fact besides.
     """
-    pairs = enumerate(zip(found, likely, strict=True))
-    return [place for place, (fact, each) in pairs if each >= KEPT or is_plain(fact) or _is_to_do(fact)]
+    pairs = [*zip(found, likely, strict=True)]
+    wishes = [fact.provenance[0] for fact, each in pairs if may_be_wish(fact) and each >= KEPT]
+    return [
+        place
+        for place, (fact, each) in enumerate(pairs)
+        if (each >= KEPT or ((is_plain(fact) or _is_to_do(fact)) and not may_be_wish(fact)))
+        and (fact.slot or not any(_shares(fact.provenance[-1], wish.start, wish.end) for wish in wishes))
+    ]
 
 
 def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:

@@ -320,7 +320,10 @@ def _trim(piece: str, opening: re.Pattern[str] | None) -> tuple[str, int]:
     piece = piece[left:]
     if opening is not None and (match := opening.match(piece)) is not None and match.end() < len(piece):
         left, piece = left + match.end(), piece[match.end() :]
-    return piece.rstrip(" \t\r\n.,;:!。，；！…~～–—-"), left
+    piece = piece.rstrip(" \t\r\n.,;:!。，；！…~～–—-")
+    is_aside = piece.startswith("(") and (piece.endswith(")") or ")" not in piece)
+    left, piece = (left + 1, piece[1:]) if is_aside else (left, piece)
+    return piece[:-1] if piece.endswith(")") and "(" not in piece else piece, left
 
 
 def _find_edges(sentence: str, language: Language, *, is_hasty: bool = False) -> list[tuple[int, int]]:

@@ -3,6 +3,10 @@ plain cues. It sees the sentence alone, told in the third person, so it judges n
 
 The weights are data, in `worth.json`; `benchmarks/fit/keep.py` fits them. There are three sets: for the inner layers of
 the shipped embedder, for its vectors, if only they are stored, and for its absence. Each also reads hashed words.
+
+Another pair of heads (`wishes.json`, `benchmarks/fit/wishes.py`) tells a standing wish to the assistant, such as "when
+I ask for code, just the code": users word them in too many ways for rules. A gate over hashed words lets few sentences
+pass, and the other head judges what the inner layers hold of them.
 """
 
 from __future__ import annotations
@@ -36,6 +40,10 @@ MOST_WORDS = 24
 MOST_CHARS = 300
 MOST_NAMES = 3
 """Lengths and counts are shares of these, so that one long text does not outweigh every other cue."""
+
+PHRASE_BUCKETS = 4096  # with 1,024, 0.28 instead of 0.18 of other statements pass a gate at the same recall
+PHRASE_WEIGHT = 4.0  # makes a row of phrases a third as long as one of the inner layers
+_PLAIN = late_pattern(r"[a-z']+")
 
 _KINDS = (Kind.GOAL, Kind.PREFERENCE, Kind.EVENT, Kind.CONTEXT)
 _NAME = late_pattern(r"(?<=[\w,] )(?!User)[^\W\d_a-z][\w'’-]+|[A-Za-z]{2}(?=[\u4e00-\u9fff])")
@@ -138,6 +146,27 @@ def hash_words(texts: Sequence[str]) -> Doubles:
     return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1.0)
 
 
+def hash_phrases(texts: Sequence[str]) -> Doubles:
+    """Which words and pairs of words each text has, hashed, `(n, PHRASE_BUCKETS)`, with rows of length 1."""
+    found = np.zeros((len(texts), PHRASE_BUCKETS))
+    for row, text in enumerate(texts):
+        words = ["^", *_PLAIN.findall(text.lower().replace("’", "'"))]
+        for phrase in (*words, *map(" ".join, pairwise(words))):
+            found[row, crc32(phrase.encode()) % PHRASE_BUCKETS] = 1.0
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def may_be_wishes(memories: Sequence[str]) -> list[bool]:
+    """Whether the words of each memory may be those of a standing wish, so that `are_wishes` should judge it."""
+    return (load_wish_heads()[0].odds(hash_phrases(memories)) > 0).tolist() if memories else []
+
+
+def are_wishes(memories: Sequence[str], layers: NDArray[np.float32]) -> list[bool]:
+    """Whether each memory is a standing wish. `layers`: what the inner layers hold of them, `(n, f)`."""
+    read = np.hstack([layers.astype(np.float64), PHRASE_WEIGHT * hash_phrases(memories)])
+    return (load_wish_heads()[1].odds(read) > 0).tolist()
+
+
 def shipped_model() -> str:
     """The model whose vectors and layers the heads read."""
     return str(_read()["model"])
@@ -149,6 +178,18 @@ def load_heads() -> tuple[Head, Head, Head]:
     heads = [_read()[name] for name in ("by_words", "by_vector", "by_layers")]
     words, vector, layers = (Head(decode_weights(each["weights"]), float(each["threshold"])) for each in heads)
     return words, vector, layers
+
+
+@cache
+def load_wish_heads() -> tuple[Head, ...]:
+    """The gate over words, and the head over inner layers."""
+    return read_heads("wishes.json")
+
+
+def read_heads(name: str) -> tuple[Head, ...]:
+    """The heads of a file beside this one."""
+    heads = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return tuple(Head(decode_weights(each["weights"]), each["threshold"]) for each in heads)
 
 
 def decode_weights(text: str) -> Doubles:

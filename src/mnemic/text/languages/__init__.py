@@ -87,6 +87,7 @@ class StatementRules:
     one_task: re.Pattern[str] = NEVER
     owned: Rules = ()
     unreal: re.Pattern[str] = NEVER
+    wish: str = ""
 
     def goes_on(self, clause: str) -> bool:
         """True for a clause that continues the previous statement: "It was …", "I got them on Friday"."""
@@ -265,18 +266,18 @@ class DueRules:
 class CorrectionRules:
     """How a user takes back what they said.
 
-    `slip`: words that admit a mistake, `explicit` if they mean nothing else; `answer`: a denial at the start of a
-    sentence, which may also answer a question; `negated`: the "not" before a wrong value. `kinds`: values of which one
-    can replace another. `name`: a word that may be a misspelt name; `named` has the group `right`, a name. `filler`:
-    words beside a value that are no part of it; `joint`: what stands between a wrong value and the right one behind it.
-    `foreign`: a sentence with words of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences
-    with the group `topic`, by what they end: a standing order ("always", "never", or "order" for both), a "name" for
-    the user, or one of `ties`. `over`: words that end any other plan or habit, with the group `parted` or `act` if the
-    user ends what is named behind them, and `event` if what is named before them is cancelled. `going_on` begins what
-    no longer belongs to them; `object_end` ends the first thing named. `question_behind` is cut from a statement.
-    Sentences that are `unsure` end nothing. `ties`: what a memory is about that may end so, and the words before an
-    "employer". `ongoing`: a memory in the perfect that still holds. `joined`: replacements in the rest of a memory of
-    two things, with "|" for the cut. `former`: a partner, who is an "ex-" one after a separation. `frame`: words that
+    `slip`: words that admit a mistake, `explicit` if nothing else; `answer`: a denial at the start of a sentence,
+    or an answer; `negated`: the "not" before a wrong value. `kinds`: values of which one can replace another.
+    `name`: a word that may be a misspelt name; `named` has the group `right`, a name. `filler`: words beside a
+    value; `joint`: what stands between a wrong value and the right one behind it. `foreign`: a sentence with words
+    of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences with the group `topic`, by
+    what they end: a standing order ("always", "never", or "order" for both), a "name" for the user, or one of
+    `ties`. `over`: words that end any other plan or habit, with the group `parted` or `act` if the user ends what
+    is named behind them, and `event` if what is named before them is cancelled. `going_on` begins what is no part
+    of them; `object_end` ends the first thing named. `question_behind` is cut from a statement. Sentences that are
+    `unsure` end nothing. `ties`: what a memory is about that may end so, and the words before an "employer".
+    `ongoing`: a memory in the perfect that still holds. `joined`: replacements in the rest of it, with "|" for the
+    cut. `former`: partners, who become "ex-" ones. `revised`: a wish that changes an older one. `frame`: words that
     name no topic. `alike`: rows of words for the same topic.
     """
 
@@ -301,6 +302,7 @@ class CorrectionRules:
     unsure: re.Pattern[str]
     ties: Rules
     former: re.Pattern[str] = NEVER
+    revised: re.Pattern[str] = NEVER
     frame: str
     alike: tuple[str, ...] = ()
 
@@ -378,9 +380,8 @@ class ChoiceRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameRules:
-    """Words around names; those of all languages are read together. `graph.phrases` defines what phrases mean.
-    `phrases`: a relation's forms by its name, joined by "|". `kinds`: nouns that indicate an entity type, by type.
-    `openers`: capitalised words at the start of a sentence that are no names.
+    """Words around names; those of all languages are read together. `phrases`: a relation's forms, joined by "|", by
+    the names of `graph.phrases`. `kinds`: nouns by entity type. `openers`: capitalised first words that are no names.
     """
 
     phrases: Mapping[str, str]
@@ -407,8 +408,7 @@ class ClauseRules:
     for a whole clause with the groups `a` and `b`, by phrase name; an empty `a` and `pronouns` stand for the last
     subject, pronouns only for a person. After a clause that matches none, the subject is unknown unless it is
     `going_on`. `owned` are patterns for a name told with its owner's. `before_name` and `typed` words are cut off a
-    name, `nobody` words are none, `joined` splits several, and `endings` give a name's type. A clause that matches
-    `denying` relates nothing.
+    name, `nobody` words are none, `joined` splits several, `endings` give a name's type, and `denying` ends a relation.
     """
 
     relations: Rules
@@ -430,9 +430,9 @@ class Language:
     one with most of its `common` words. `third_person` rewrites a clause of the speaker as about `user`; `intensifier`
     words are removed before. `joint` joins two clauses to one sentence. `is_cased`: a sentence starts with a capital, a
     clause after the joint does not. `asks_assistant`: a lower-case question about the assistant's earlier words.
-    `courtesies`: words of texts without content. `lowered`: names typed without capitals, in the group `name`. Each
-    word of a "name" gets one, each letter of an "acronym". `cues`: signals that a sentence is self-contained and
-    lasting, for the head that estimates worth; a cue's name means the same in every language.
+    `courtesies`: words of texts without content. `lowered`: names without capitals, in the group `name`. Each
+    word of a "name" gets one, each letter of an "acronym". `cues`: signals for the head that estimates worth, by names
+    that mean the same in every language.
     """
 
     code: str
