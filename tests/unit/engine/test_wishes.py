@@ -99,3 +99,10 @@ def test_the_slot_of_a_wish_is_its_words() -> None:
     assert filled is not None
     assert filled.slot == FORM.format("no tables when I ask for plans")
     assert is_for_any_prompt(filled.slot)
+
+
+def test_a_wish_that_is_taken_back_is_over(memory: Mnemic) -> None:
+    first = "dont compliment my writing when i paste stuff btw, just tell me whats wrong"
+    assert say(memory, first) == [first]
+    say(memory, "did 5 pages. also i take back the no compliments thing, you can say when something's decent")
+    assert FORM.format(first) not in memory.profile.get(ANNA)

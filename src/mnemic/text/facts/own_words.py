@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from mnemic.text.languages import detect
@@ -13,6 +14,8 @@ _LEAST_QUOTED_CHARS = 60
 _MOST_OWN_CHARS = 300
 """A longer paragraph neither announces a pasted text nor leads back from it."""
 
+_REACH = 600  # no sentence, and no supposition, is longer
+_MOST_HEAD_CHARS = 120  # before a colon
 _FEWEST_LINES = 3  # of a recipe, a poem or notes
 
 _PARAGRAPH = late_pattern(r"\S(?:(?!\n[^\S\n]*\n|:[^\S\n]*\n)[^\n]|\n(?=[^\S\n]*\S))*:?")
@@ -27,7 +30,7 @@ _SENTENCE_END = late_pattern(r"[.!?…。！？](?![\w.])")
 _NO_BLANK = late_pattern(r"[^\n]")
 _QUOTE = late_pattern(r"[^\n\"“„«]{0,40}[\"“„«][^\n]*[\"”“»]\W*|(?:[-*•]|\w{1,2}[.)]) [^\n]*")
 _WORD = late_pattern(r"[^\W\d_]+")
-_BREAK = late_pattern(r"\n|[.!?] ")
+_BREAKS = ("\n", ". ", "! ", "? ")
 _COLON = late_pattern(r":[ ](?=[^\s\"“„«])")
 _WHOLE_LINE = late_pattern(r"\S[^\n]*")
 
@@ -44,8 +47,8 @@ class Scene:
         rules, end = detect(text).pasted, 0
         if self.is_on:
             ends = [found.start()] if (found := rules.unplayed.search(text)) is not None else []
-            if self._until and (place := text.casefold().find(self._until.casefold())) >= 0:
-                ends.append(place + len(self._until))
+            if self._until and (word := re.search(re.escape(self._until), text, re.IGNORECASE)) is not None:
+                ends.append(word.end())
             if not ends:
                 return _blank(text, 0, len(text))
             self.is_on, end = False, min(ends)
@@ -76,7 +79,9 @@ def _blank(text: str, start: int, end: int) -> str:
 
 def _begin_of(text: str, place: int) -> int:
     """Where the sentence at a place begins."""
-    return max((end.end() for end in _BREAK.finditer(text, 0, place)), default=0)
+    start = max(0, place - _REACH)
+    ends = ((text.rfind(mark, start, place), len(mark)) for mark in _BREAKS)
+    return max((end + size for end, size in ends if end >= 0), default=start)
 
 
 def _find_made_up(text: str) -> Iterator[tuple[int, int]]:
@@ -85,22 +90,24 @@ def _find_made_up(text: str) -> Iterator[tuple[int, int]]:
     """
     rules = detect(text).pasted
     for match in rules.supposed.finditer(text):
-        end = rules.unplayed.search(text, match.end(), _line_end(text, match.end()))
-        question = text.find("?", match.end(), end.start() if end is not None else len(text))
-        yield match.start(), question if question >= 0 else _line_end(text, match.end()) if end is None else end.start()
+        end = _line_end(text, match.end())
+        if (back := rules.unplayed.search(text, match.end(), end)) is not None:
+            end = back.start()
+        question = text.find("?", match.end(), end if back is not None else match.end() + _REACH)
+        yield match.start(), question if question >= 0 else end
     for match in rules.for_another.finditer(text):
         yield _begin_of(text, match.start()), _line_end(text, match.end())
     for match in rules.joke.finditer(text):
         yield match.span()
     for colon in _COLON.finditer(text):
-        said = text[_begin_of(text, colon.start()) : colon.start()]
+        said = text[max(_begin_of(text, colon.start()), colon.start() - _MOST_HEAD_CHARS) : colon.start()]
         if (rules.made.search(said) or rules.works.search(said)) and not rules.own.search(said):
             yield colon.end(), _line_end(text, colon.end())
 
 
 def _line_end(text: str, place: int) -> int:
-    end = text.find("\n", place)
-    return end if end >= 0 else len(text)
+    end = text.find("\n", place, place + _REACH)
+    return end if end >= 0 else min(place + _REACH, len(text))
 
 
 def _find_paragraphs(text: str) -> list[tuple[int, int]]:
