@@ -31,6 +31,9 @@ _LEAP = 4
 _REACH = timedelta(days=183)
 """How far ahead a date without a year may lie if the verb leaves it open. The nearest date is taken."""
 
+_JUST = timedelta(days=21)
+"""A day that is over no longer is meant, rather than that of the next year: "it's March 16 now"."""
+
 _REACH_UNDECIDED = timedelta(days=270)
 """Farther where a plan is told, though in the past: "wanted to marry in October"."""
 
@@ -243,7 +246,10 @@ def _read_date(folded: str, today: datetime, words: DateRules) -> When | None:
     if tense is _Tense.PAST:
         return max((span for span in spans if span.start <= today), key=lambda span: span.start, default=None)
     if tense is _Tense.COMING:
-        return min((span for span in spans if span.end > today), key=lambda span: span.start, default=None)
+        just = [span for span in spans if unit == "day" and span.end <= today < span.start + _JUST]
+        return next(
+            iter(just), min((span for span in spans if span.end > today), key=lambda each: each.start, default=None)
+        )
     reach = _REACH_UNDECIDED if words.undecided.search(folded) is not None else _REACH
     return min(spans, key=lambda span: abs(span.start - today - (reach - _REACH)), default=None)
 

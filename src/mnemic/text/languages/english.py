@@ -75,7 +75,8 @@ _COMPOUND = _OWN.pattern("compound")
 
 def third_person(clause: str) -> str:
     """The clause with the speaker as "User". No string raises."""
-    clause = _MEMBERS.sub(r"\g<being> part of \g<group>", _IS_MINE.sub(" is", spell_out(clause)))
+    clause = _HAS_DONE.sub(" has", _IS_MINE.sub(" is", spell_out(clause)))
+    clause = _MEMBERS.sub(r"\g<being> part of \g<group>", clause)
     told = _Rewriting(_FRIEND.sub(r"I and \1", _PAIR.sub(r"I and my \1", clause))).done()
     return _NEGATED.sub("doesn't", told) if _ALONE.match(clause) else told
 
@@ -94,6 +95,7 @@ _ALONE = any_case(r"(?:i|we)\b(?!.*\b(?:they|who|which|that|i don't|we don't)\b)
 _NEGATED = any_case(r"(?<=\b(?:and|but) )don't\b")
 _HASTY = _OWN.pattern("hasty")  # hasty "I'm"; elsewhere "im" is German, as in the name of a café
 _IS_MINE = _OWN.pattern("is_mine")  # not a possessive: "Ben's my boss now"
+_HAS_DONE = _OWN.pattern("has_done")
 _MEMBERS = _OWN.pattern("members")  # one person of a group is part of it
 _OF_MANY = _OWN.pattern("of_many")
 
