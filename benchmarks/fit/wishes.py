@@ -19,7 +19,9 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +32,9 @@ from benchmarks.fit.keep import HERE, POOL, embed, encode_weights, group_session
 from benchmarks.fit.talk_pairs import read_talk_sentences
 from benchmarks.machine import ROOT, keep, provenance, table
 from mnemic.evaluation.dataset import read_json_lines
-from mnemic.text.facts.find import quote_wish, wish_sentences
+from mnemic.text.facts.find import Said, find_candidates, quote_wish, wish_sentences
 from mnemic.text.facts.worth import PHRASE_WEIGHT, hash_phrases
+from mnemic.text.slots import ORDER
 
 WEIGHTS = ROOT / "src" / "mnemic" / "text" / "facts" / "wishes.json"
 RIDGE, GATE_RIDGE = 4.0, 0.2
@@ -82,7 +85,8 @@ def main() -> int:
         rows.append([name, *map(str, numbers), f"{is_passed[mine].mean():.3f}"])
     head = ["writer", "sentences", "wishes", "found", "others told to be wishes", "passed the gate"]
     about = str(__doc__).split("\n\n", 2)[2].strip()
-    text = f"# Standing wishes\n\n{about}\n\n{provenance('python benchmarks/fit/wishes.py')}\n\n{table(head, rows)}\n"
+    made, rules = provenance("python benchmarks/fit/wishes.py"), " ".join(map(count_by_rules, ("en", "de")))
+    text = f"# Standing wishes\n\n{about}\n\n{made}\n\n{table(head, rows)}\n\n{rules}\n"
     keep("wishes.md", text)
     if options.keep:
         judge = fit(features, is_wish[is_judged], counts[is_judged], RIDGE)
@@ -92,10 +96,29 @@ def main() -> int:
     return 0
 
 
+def read_messages(language: str) -> list[dict[str, Any]]:
+    """The messages in a language."""
+    rows = [json.loads(line) for line in (HERE / "wishes.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["language"] == language]
+
+
+def count_by_rules(language: str) -> str:
+    """How many wishes rules alone find, and in how many messages without a wish."""
+    found = number = false = 0
+    for row in read_messages(language):
+        facts = find_candidates(Said("m", row["text"], datetime.now(UTC)))
+        spans = [(each.start, each.end) for fact in facts if fact.slot.startswith(ORDER) for each in fact.provenance]
+        for wish in row["wishes"]:
+            start = row["text"].index(wish)
+            number += 1
+            found += any(left < start + len(wish) and start < right for left, right in spans)
+        false += not row["wishes"] and bool(spans)
+    return f"In `{language}`, rules alone find {found} of {number} wishes, and one in {false} messages without a wish."
+
+
 def read_sentences() -> Iterator[tuple[str, bool, str]]:
     """Each sentence, whether it is a wish, and its writer."""
-    for line in (HERE / "wishes.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in read_messages("en"):
         spans = [(start := row["text"].index(wish), start + len(wish)) for wish in row["wishes"]]
         for start, end in wish_sentences(row["text"]):
             least = HALF * (end - start)

@@ -129,7 +129,9 @@ def is_work_order(slot: str) -> bool:
 
 
 def canonical(slot: str) -> str:
-    """The canonical name of a slot, whatever a model called it."""
+    """The canonical name of a slot, whatever a model called it. The user's own words stay."""
+    if slot.startswith(REMEMBER):
+        return slot
     name = " ".join(slot.casefold().replace("_", " ").split())
     name = name.replace("favorite", "favourite").replace("color", "colour")
     return _ALIASES.get(name, name)
@@ -161,7 +163,7 @@ def _is_region(place: str) -> bool:
 def _preference(sentence: str, rules: SlotRules) -> Filled | None:
     """What the user likes, prefers, or wants the assistant to do."""
     if (match := rules.order.fullmatch(sentence)) is not None and (quote := match.groupdict().get("quote")):
-        return Filled(f'{REMEMBER}"{quote}"', "always")
+        return read_alternative(quote) or Filled(f'{REMEMBER}"{quote}"', "always")
     if match is not None:
         order = Filled(f"{ORDER}{match['thing'].casefold()}", match.groupdict().get("value") or "always")
         return order if forbids(order) else read_alternative(match["thing"]) or order

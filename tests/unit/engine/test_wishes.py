@@ -32,8 +32,8 @@ def say(memory: Mnemic, *texts: str) -> list[str]:
 
 def test_a_wish_is_a_line_of_every_prompt(memory: Mnemic) -> None:
     assert say(memory, f"Ok so staging is stg_<source>. {CODE}") == [CODE]
-    assert memory.profile.get(ANNA) == {FORM.format(CODE.lower()): "always"}
-    assert FORM.format(CODE.lower()) in memory.context(ANNA, "hi").text
+    assert memory.profile.get(ANNA) == {FORM.format(CODE): "always"}
+    assert FORM.format(CODE) in memory.context(ANNA, "hi").text
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_later_wish_replaces_the_one_it_changes(memory: Mnemic) -> None:
     assert say(memory, first, f"{later}. Keep the notes") == [later]
     old = memory.list(ANNA, states=[State.SUPERSEDED]).memories
     assert [first in each.text for each in old] == [True]
-    assert [*memory.profile.get(ANNA)] == [FORM.format(later.lower())]
+    assert [*memory.profile.get(ANNA)] == [FORM.format(later)]
 
 
 def test_a_withdrawn_wish_is_over(memory: Mnemic) -> None:
@@ -106,3 +106,26 @@ def test_a_wish_that_is_taken_back_is_over(memory: Mnemic) -> None:
     assert say(memory, first) == [first]
     say(memory, "did 5 pages. also i take back the no compliments thing, you can say when something's decent")
     assert FORM.format(first) not in memory.profile.get(ANNA)
+
+
+@pytest.mark.parametrize(
+    "text", ["Ab jetzt bitte keine Emojis mehr", "Schreib mir bitte nie etwas um, zeig mir nur, wo es hakt"]
+)
+def test_german_wishes_with_a_lasting_word_are_found_by_rules(memory: Mnemic, text: str) -> None:
+    memory.capture(ANNA, user=f"{text}. Ich wohne in Graz.", assistant="OK.")
+    memory.work()
+    assert memory.profile.get(ANNA) == {"home": "Graz", FORM.format(text): "always"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Schreib mir einen Aushang fürs Stiegenhaus: Fahrräder bitte niemals vor den Kellerabteilen abstellen",
+        "Unser Hausarzt redet immer Lateinisch und ich trau mich nicht nachzufragen.",
+        "Ich habe gelesen, man soll dir immer Bitte und Danke sagen.",
+    ],
+)
+def test_german_lookalikes_are_none(memory: Mnemic, text: str) -> None:
+    memory.capture(ANNA, user=text, assistant="OK.")
+    memory.work()
+    assert not [key for key in memory.profile.get(ANNA) if "remember" in key]
