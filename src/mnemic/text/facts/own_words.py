@@ -28,7 +28,8 @@ _SPOKEN = late_pattern(
 )
 _SENTENCE_END = late_pattern(r"[.!?…。！？](?![\w.])")
 _NO_BLANK = late_pattern(r"[^\n]")
-_QUOTE = late_pattern(r"[^\n\"“„«]{0,40}[\"“„«][^\n]*[\"”“»]\W*|(?:[-*•]|\w{1,2}[.)]) [^\n]*")
+_QUOTED_LINE = late_pattern(r"[^\n\"“„«]{0,40}[\"“„«]")
+_ITEM = late_pattern(r"(?:[-*•]|\w{1,2}[.)])[ ]")
 _WORD = late_pattern(r"[^\W\d_]+")
 _BREAKS = ("\n", ". ", "! ", "? ")
 _COLON = late_pattern(r":[ ](?=[^\s\"“„«])")
@@ -150,6 +151,12 @@ def _announces(told: str, said: str) -> bool:
     return detect(said).pasted.letter.match(said) is not None
 
 
+def _is_example(said: str) -> bool:
+    """True for a line in quotation marks, or an item of a list."""
+    is_quoted = _QUOTED_LINE.match(said) is not None and said.rstrip(" .,;:!?").endswith(('"', "”", "“", "»"))
+    return "\n" not in said and (is_quoted or _ITEM.match(said) is not None)
+
+
 def _rhymes(said: str) -> bool:
     """True for lines of which most end like another one."""
     ends = [words[-1][-2:].casefold() for line in said.splitlines() if (words := _WORD.findall(line))]
@@ -165,6 +172,6 @@ def _returns(said: str, before: str, *, is_last: bool) -> bool:
         return False
     if said.endswith(":"):
         return rules.announced.search(said) is not None or rules.mentioned.search(said) is not None
-    is_apart = before.count("\n") + 1 >= _FEWEST_LINES or _QUOTE.fullmatch(before) is not None
-    is_prose = is_last and "\n" not in said and is_apart and _QUOTE.fullmatch(said) is None
+    is_apart = before.count("\n") + 1 >= _FEWEST_LINES or _is_example(before)
+    is_prose = is_last and "\n" not in said and is_apart and not _is_example(said)
     return is_prose or rules.back.match(said) is not None or (is_last and rules.asked.search(said) is not None)
