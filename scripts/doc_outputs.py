@@ -41,7 +41,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\][^\x07]*\x07|\r")
 VARIABLE = (
     (r"\b\d[\d.,]*(?: / \d[\d.,]*)+|(?:(?<=rows/s)|(?<=MB)) +[\d.,]+|\b\d+ MiB of index, and \d+", "N"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
-    (r"\b(?=\d*[a-f]|\d{8}(?: ·| -->|\n|$))[0-9a-f]{8}\b", "ID"),
+    (r"\b[0-9a-f]{8}\b", "ID"),  # it may have digits alone
     (r"\bjust now\b|\b\d+ (?:minute|hour|day)s? ago\b", "AGE"),
     (r"\b[0-9a-f]{16,64}\b", "HASH"),
     (r"\bmn_\w+", "TOKEN"),
