@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 
 from mnemic.model.item import Fact, Kind, Provenance, Trust
@@ -402,11 +403,20 @@ class _People:
 
     def __init__(self, text: str, earlier: str) -> None:
         self._text = text
-        self._found = _mentions(text)
-        self._earlier = _mentions(earlier) if earlier else []
+        self._before = earlier
+
+    @cached_property
+    def _found(self) -> list[_Mention]:
+        return _mentions(self._text)
+
+    @cached_property
+    def _earlier(self) -> list[_Mention]:
+        return _mentions(self._before) if self._before else []
 
     def own(self, statement: Statement) -> Statement:
         """The clause with "my" before a relative: "Mum fell" as "My mum fell"."""
+        if statement.language.slots.first_person.match(statement.text):
+            return statement  # most clauses; looking for people takes as long as finding the clauses
         words = next((each.words for each in self._found if each.place == statement.start), "")
         bare = words.removeprefix("my ")
         if bare == words or not statement.text.lower().startswith(bare.lower()):
