@@ -90,8 +90,8 @@ def near_text(engine: Engine, visible: Visibility, text: str, *, by_words: bool 
 
 
 def judged(engine: Engine, facts: Sequence[Fact], nears: Sequence[Sequence[Near]]) -> list[Mapping[str, Judgement]]:
-    """What the model says of the pairs that rules leave open: of one kind, near each other, and not the same in words.
-    Without a model, or where it fails (logged and counted), nothing is said of them.
+    """Judgements by the ids of near memories: of the wish that a fact changes, and the model's of near pairs of one
+    kind that differ in words. A missing or failing model (logged and counted) judges none.
     """
     judgements = [_judge_wish(fact, found) for fact, found in zip(facts, nears, strict=True)]
     pairs = [

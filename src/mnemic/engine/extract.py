@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -37,8 +37,8 @@ from mnemic.text.facts.find import (
     find_candidates,
     find_wishes,
     is_long_enough,
+    is_within,
     join_clauses,
-    may_be_wish,
     terms_of,
 )
 from mnemic.text.facts.own_words import Scene
@@ -183,12 +183,14 @@ def end_done(engine: Engine, work: UnitOfWork, shown: Shown, actor: str) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was found in a message; `vectors`: of its facts, None where they are not made yet. `is_open`: the facts are
-    candidates, of which those worth keeping must still be chosen. `further`: facts over the limit, for the profile.
+    """What was found in a message; `vectors`: of its facts, None where they are not made yet. `is_open`: the facts and
+    `wishes` are candidates, of which those worth keeping must still be chosen. `further`: facts over the limit, for the
+    profile.
     """
 
     message: Message
     facts: Sequence[Fact]
+    wishes: Sequence[Fact] = ()
     fallback: str = ""
     is_open: bool = False
     vectors: Sequence[ItemVectors | None] | None = None
@@ -210,7 +212,7 @@ class Extracting(SessionRun):
         super().__init__(engine, partition, session, actor, may_fall_back=may_fall_back)
         self._before: set[str] = set()
         self._scene = Scene()
-        self._latest: deque[str] = deque(maxlen=_LATEST)
+        self._latest: deque[Message] = deque(maxlen=_LATEST)
         self._names: set[str] = set()
         self._replies: dict[str, Message] = {}
         self._corrected: dict[str, list[tuple[int, int]]] = {}
@@ -254,8 +256,7 @@ class Extracting(SessionRun):
             known = work.conversations.messages(self._partition, self._session, start, after - start) if after else []
         for message in known:
             if message.position <= after and is_readable(message):
-                self._scene.follow(message.text)
-                self._note(message)
+                self._note(self._with_own_words(message))
         return after
 
     def _note_replies(self, messages: Sequence[Message]) -> None:
@@ -265,10 +266,18 @@ class Extracting(SessionRun):
             if is_next and message.role is Role.USER and before.role is Role.ASSISTANT and before.state is State.ACTIVE:
                 self._replies[message.id] = before
 
+    def _with_own_words(self, message: Message) -> Message:
+        """The next message with blanks for the lines of a role play."""
+        return replace(message, text=self._scene.follow(message.text))
+
     def _note(self, message: Message) -> None:
         self._names.update([message.name] if message.name else [])
         self._before.update(terms_of(message.text))
-        self._latest.append(message.text[:MAX_ATTRIBUTE_CHARS])
+        self._latest.append(message)
+
+    def _is_one_speaker(self, message: Message) -> bool:
+        """False if several people speak as the user: "you" and "my mum" may then be anybody's."""
+        return len(self._names.union([message.name] if message.name else [])) <= 1
 
     def _next(self, after: int) -> _Batch:
         """The next messages to read: as many as go into one transaction. Positions of what is not read, and of what
@@ -293,12 +302,7 @@ class Extracting(SessionRun):
     def _take_back(self, messages: Sequence[Message]) -> None:
         """Apply what the first message takes back, unless several people speak as the user."""
         first = next(iter(messages), None)
-        if (
-            first is None
-            or self._scene.is_on
-            or len(self._names.union([first.name] if first.name else [])) > 1
-            or not _may_take_back(first)
-        ):
+        if first is None or self._scene.is_on or not self._is_one_speaker(first) or not _may_take_back(first):
             return
         from mnemic.engine.corrections import Correcting
 
@@ -319,35 +323,38 @@ class Extracting(SessionRun):
             trust=message.trust,
             before=frozenset(self._before),
             reply=self._reply(message),
-            earlier=" \n".join(self._latest),
+            earlier=self._earlier(message),
         )
-        own = replace(said, text=self._scene.follow(message.text))
-        fallback, llm = "", self._engine.llm
+        own = self._with_own_words(message)
+        fallback, llm, wishes = "", self._engine.llm, list[Fact]()
         try:
-            facts = self._read(own) if llm is None else self._ask_model(llm, message, said)
+            facts = [] if llm is None else self._ask_model(llm, message, said)
         except MnemicError as error:
-            fallback = type(error).__name__
+            fallback, facts = type(error).__name__, []
             _log.debug("session %s: %s", self._session, fallback)
             self._engine.observer.count("mnemic.extract.errors", kind=fallback)
             if not self._may_fall_back:
                 raise
-            facts = self._read(own)
-        self._note(message)
+        if is_open := llm is None or bool(fallback):
+            facts = find_candidates(replace(said, text=own.text))
+            can_judge = any(isinstance(each, LayeredEmbedder) for each in self._engine.embedders)
+            wishes = find_wishes(replace(said, text=own.text), facts) if can_judge else []
+        self._note(own)
         spans = self._corrected.get(message.id, ())
         facts = [fact for fact in facts if not any(_is_said_in(fact, message, span) for span in spans)]
-        return _Found(replace(message, text=own.text), facts, fallback, is_open=llm is None or bool(fallback))
+        return _Found(own, facts, wishes, fallback, is_open=is_open)
 
-    def _read(self, said: Said) -> list[Fact]:
-        """What the rules find in a message: candidates for facts, and for wishes if an embedder can judge them."""
-        facts = find_candidates(said)
-        can_judge = any(isinstance(each, LayeredEmbedder) for each in self._engine.embedders)
-        return [*facts, *find_wishes(said, facts)] if can_judge else facts
+    def _earlier(self, message: Message) -> list[tuple[str, str]]:
+        """The ids and texts of the last messages that may name whom this one is about."""
+        if not self._is_one_speaker(message):
+            return []
+        known = [each for each in self._latest if _is_known(each, message) and each.trust is message.trust]
+        return [(each.id, each.text[:MAX_ATTRIBUTE_CHARS]) for each in known]
 
     def _reply(self, message: Message) -> Reply | None:
-        """What the message answers; nothing where several people speak as the user: "you" is any of them."""
+        """What the message answers; nothing where several people speak as the user."""
         reply = self._replies.pop(message.id, None)
-        names = self._names.union([message.name] if message.name else [])
-        if reply is None or len(names) > 1:
+        if reply is None or not self._is_one_speaker(message):
             return None
         return Reply(reply.id, reply.text, reply.trust)
 
@@ -460,20 +467,23 @@ def _is_of_project(message: Message, fact: Fact) -> bool:
 
 def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     """Each message with those of its candidates that are worth keeping, and their vectors; what a model found stays."""
-    candidates = [fact for each in found if each.is_open for fact in each.facts]
-    if not candidates:
+    opened = [each for each in found if each.is_open]
+    candidates, wishes = [f for each in opened for f in each.facts], [f for each in opened for f in each.wishes]
+    if not candidates and not wishes:
         return list(found)
     layers: Layers = {}
-    vectors = fact_vectors(engine, candidates, layers)
-    likely = iter(_judge_wishes(candidates, estimate_worth(engine, candidates, vectors, layers), layers))
-    known = dict(zip([fact.text for fact in candidates], vectors, strict=True))
-    chosen, limit = list[_Found](), engine.settings.life.facts_per_message
+    vectors = fact_vectors(engine, [*candidates, *wishes], layers)
+    likely = iter(estimate_worth(engine, candidates, vectors[: len(candidates)], layers))
+    kept, limit = _choose_wishes(wishes, layers), engine.settings.life.facts_per_message
+    known = dict(zip([fact.text for fact in (*candidates, *wishes)], vectors, strict=True))
+    chosen = list[_Found]()
     for each in found:
         made = each
         if each.is_open:
+            asked = [wish for wish in each.wishes if wish.text in kept]
             worth = choose_facts(each.facts, [next(likely) for _ in each.facts])
-            joined = join_clauses(each.message.text, [each.facts[place] for place in worth])
-            facts, further = within_limit(joined, limit)
+            facts = [fact for place in worth if (fact := each.facts[place]).slot or not is_within(fact, asked)]
+            facts, further = within_limit([*join_clauses(each.message.text, facts), *asked], limit)
             made = replace(each, facts=facts, is_open=False, further=further)
         chosen.append(made)
     others = [fact for each in chosen for fact in each.facts if fact.text not in known]
@@ -481,15 +491,11 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     return [replace(each, vectors=[known[fact.text] for fact in each.facts]) for each in chosen]
 
 
-def _judge_wishes(candidates: Sequence[Fact], likely: Iterable[float], layers: Layers) -> list[float]:
-    """The estimates, with 1 or 0 for what may be a wish."""
-    rows = {fact.text: layers.get(indexed_text(fact)) for fact in candidates if may_be_wish(fact)}
-    shown = {text: row for text, row in rows.items() if row is not None and row.size}
-    told = dict(zip(shown, are_wishes([*shown], np.array([*shown.values()])), strict=True)) if shown else {}
-    return [
-        float(told.get(fact.text, False)) if fact.text in rows else float(each)
-        for fact, each in zip(candidates, likely, strict=True)
-    ]
+def _choose_wishes(wishes: Sequence[Fact], layers: Layers) -> set[str]:
+    """The texts of the wishes that are standing ones."""
+    rows = {wish.text: row for wish in wishes if (row := layers.get(indexed_text(wish))) is not None and row.size}
+    judged = are_wishes([*rows], np.array([*rows.values()])) if rows else []
+    return {text for text, is_wish in zip(rows, judged, strict=True) if is_wish}
 
 
 def _entry(found: _Found, fact: Fact) -> Extracted:

@@ -10,7 +10,7 @@ NOW = datetime(2026, 3, 4, tzinfo=UTC)
 
 
 def read(text: str, earlier: str = "") -> list[str]:
-    return [fact.text for fact in find_candidates(Said("m", text, NOW, earlier=earlier))]
+    return [fact.text for fact in find_candidates(Said("m", text, NOW, earlier=[("e", earlier)]))]
 
 
 @pytest.mark.parametrize(

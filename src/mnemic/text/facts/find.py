@@ -7,6 +7,7 @@ no harm. `slot_of` takes a few more wordings, since a superseded memory can be b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -99,7 +100,7 @@ def _read_sentence(sentence: str) -> Iterator[Statement]:
 
 def read_attributes(text: str) -> dict[str, str]:
     """What a message of a user says of themselves, by key, in the words of the text; a later statement wins."""
-    return {**statements.read_plain(statements.restore_capitals(text)), **read_orders(text)}
+    return {**statements.read_plain(statements.own_text(text)), **read_orders(text)}
 
 
 def read_orders(text: str) -> dict[str, str]:
@@ -145,7 +146,6 @@ _EMOTICON = late_pattern(r"(?<!\s)\s*+(?<!\w)[:;]['’]?-?[()DPp]+(?!\w)")
 _CONFIDENCE = 0.7
 _SLOT_CONFIDENCE = 0.85
 _RESTATED_CONFIDENCE = 0.6
-_WISH_CONFIDENCE = 0.75  # of these alone
 _SHORTEST_WISH, _LONGEST_WISH = 12, 118  # characters; a longer one is too much for a line of each prompt
 _INNER_QUOTES = str.maketrans(dict.fromkeys('"“”„', "'"))
 _SHORTEST_CHARS = 5
@@ -176,7 +176,7 @@ class Reply:
 @dataclass(frozen=True, slots=True)
 class Said:
     """A message of the user: its id, text and time, the terms (`terms_of`) of the user's messages before it, the reply
-    that it answers, and the text of the last messages, which may name whom it is about.
+    that it answers, and the ids and texts of the last messages, which may name whom it is about.
     """
 
     id: str
@@ -185,15 +185,19 @@ class Said:
     trust: Trust = Trust.USER
     before: Collection[str] = frozenset()
     reply: Reply | None = None
-    earlier: str = ""
+    earlier: Sequence[tuple[str, str]] = ()
 
 
 def find_candidates(said: Said) -> list[Fact]:
     """All that could be a fact: what is taken up of the reply, then the statements of the message in order."""
     if not is_long_enough(said.text):
         return []
-    thoughts = _find_thoughts(said.text, said.earlier)
-    return [*_read_reply(said), *(fact for first, *further in thoughts for fact in _read_all(said, first, further))]
+    people = _People(said)
+    facts = [*_read_reply(said)]
+    for first, *further in _find_thoughts(said.text, people):
+        named = people.sources.get(first.start, ())
+        facts += [replace(fact, provenance=(*fact.provenance, *named)) for fact in _read_all(said, first, further)]
+    return facts
 
 
 def find_wishes(said: Said, known: Sequence[Fact]) -> list[Fact]:
@@ -204,9 +208,10 @@ def find_wishes(said: Said, known: Sequence[Fact]) -> list[Fact]:
     return [_read_wish(said, *span) for span, may_be in zip(spans, passed, strict=True) if may_be]
 
 
-def may_be_wish(fact: Fact) -> bool:
-    """True for a candidate of `find_wishes`."""
-    return fact.confidence == _WISH_CONFIDENCE and fact.slot.startswith(ORDER)
+def is_within(fact: Fact, wishes: Sequence[Fact]) -> bool:
+    """True if a fact is read from the sentence of a wish."""
+    sources = [entry for wish in wishes for entry in wish.provenance]
+    return any(_shares(entry, each.start, each.end) for entry in sources for each in fact.provenance[:1])
 
 
 def _shares(entry: Provenance, start: int, end: int) -> bool:
@@ -237,30 +242,26 @@ def quote_wish(sentence: str) -> str:
 def _read_wish(said: Said, start: int, end: int) -> Fact:
     text = quote_wish(said.text[start:end])
     filled = filled_by(text)
+    slot, value = (filled.slot, filled.value) if filled is not None else ("", "")
+    source = Provenance(said.id, start, end, EXTRACTOR, VERSION, SPAN_SUPPORT)
     return Fact(
         text=text,
         kind=Kind.PREFERENCE,
         observed_at=said.at,
-        confidence=_WISH_CONFIDENCE,
-        slot=filled.slot if filled is not None else "",
-        value=filled.value if filled is not None else "",
-        provenance=(Provenance(said.id, start, end, EXTRACTOR, VERSION, SPAN_SUPPORT),),
+        confidence=_CONFIDENCE,
+        slot=slot,
+        value=value,
+        provenance=(source,),
         trust=said.trust,
     )
 
 
 def choose_facts(found: Sequence[Fact], likely: Sequence[float]) -> list[int]:
     """The places of a message's candidates that are worth keeping, in their order. What plainly fills a slot, or must
-    be done by a day, is kept whatever the head says of so short a sentence. A wish is not a fact besides.
+    be done by a day, is kept whatever the head says of so short a sentence.
     """
-    pairs = [*zip(found, likely, strict=True)]
-    wishes = [fact.provenance[0] for fact, each in pairs if may_be_wish(fact) and each >= KEPT]
-    return [
-        place
-        for place, (fact, each) in enumerate(pairs)
-        if (each >= KEPT or ((is_plain(fact) or _is_to_do(fact)) and not may_be_wish(fact)))
-        and (fact.slot or not any(_shares(fact.provenance[-1], wish.start, wish.end) for wish in wishes))
-    ]
+    pairs = enumerate(zip(found, likely, strict=True))
+    return [place for place, (fact, each) in pairs if each >= KEPT or is_plain(fact) or _is_to_do(fact)]
 
 
 def join_clauses(text: str, facts: Sequence[Fact]) -> list[Fact]:
@@ -365,12 +366,11 @@ def is_told(statement: Statement) -> bool:
     return not is_cut and rules.first_person.search(told) is None and rules.is_told(_plain_words(statement))
 
 
-def _find_thoughts(text: str, earlier: str = "") -> list[list[Statement]]:
+def _find_thoughts(text: str, people: _People) -> list[list[Statement]]:
     """The statements of a message. One that only goes on about what was just said ("It was …") stays with it, or names
     the person that it is about, and is left out if neither can be.
     """
     thoughts: list[list[Statement]] = []
-    people = _People(text, earlier)
     for statement in map(people.own, find_statements(text)):
         if statement.is_declared:
             thoughts.append([statement])
@@ -381,7 +381,7 @@ def _find_thoughts(text: str, earlier: str = "") -> list[list[Statement]]:
         named = people.name(statement)
         if not rules.goes_on(words) and not rules.is_hanging(words):
             thoughts.append([statement])
-        elif _follows(thoughts, statement, text) and people.may_be_of(thoughts[-1], statement):
+        elif thoughts and people.may_be_of(thoughts[-1], statement) and _follows(thoughts[-1], statement, text):
             thoughts[-1].append(statement)
         elif named is not None and not rules.is_hanging(named.text):
             thoughts.append([named])
@@ -390,34 +390,38 @@ def _find_thoughts(text: str, earlier: str = "") -> list[list[Statement]]:
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """Somebody mentioned at a place: by which pronoun ("she", "he", "any"), and as what; a stranger has no words."""
+    """Somebody mentioned in a message: by which pronoun ("she", "he", "any"), and as what; a stranger has no words."""
 
-    place: int
+    source: str
+    start: int
+    end: int
     pronoun: str
     words: str
     is_subject: bool = False
 
 
 class _People:
-    """Who is mentioned in a message, in order."""
+    """Who is mentioned in a message and before it. `sources`: the earlier message that names the person of a clause, by
+    the clause's start.
+    """
 
-    def __init__(self, text: str, earlier: str) -> None:
-        self._text = text
-        self._before = earlier
+    def __init__(self, said: Said) -> None:
+        self.sources: dict[int, tuple[Provenance, ...]] = {}
+        self._said = said
 
     @cached_property
     def _found(self) -> list[_Mention]:
-        return _mentions(self._text)
+        return _mentions(self._said.id, self._said.text)
 
     @cached_property
     def _earlier(self) -> list[_Mention]:
-        return _mentions(self._before) if self._before else []
+        return [each for source, text in self._said.earlier for each in _mentions(source, text)]
 
     def own(self, statement: Statement) -> Statement:
         """The clause with "my" before a relative: "Mum fell" as "My mum fell"."""
         if statement.language.slots.first_person.match(statement.text):
             return statement  # most clauses; looking for people takes as long as finding the clauses
-        words = next((each.words for each in self._found if each.place == statement.start), "")
+        words = next((each.words for each in self._found if each.start == statement.start), "")
         bare = words.removeprefix("my ")
         if bare == words or not statement.text.lower().startswith(bare.lower()):
             return statement
@@ -427,37 +431,41 @@ class _People:
         """True unless the clause is about a person who is mentioned elsewhere."""
         if (told := _pronoun(statement)) is None or _pronoun(thought[-1]) is not None:
             return True
-        known = self._known(told[0], statement.start)
-        is_there = any(thought[0].start <= each.place < thought[-1].end for each in known)
-        return is_there or not (known or self._of_earlier(told[0]))
-
-    def _known(self, pronoun: str, until: int) -> list[_Mention]:
-        return [each for each in self._found if each.place < until and each.pronoun in (pronoun, "any")]
-
-    def _of_earlier(self, pronoun: str) -> set[str]:
-        return {each.words for each in self._earlier if each.pronoun in (pronoun, "any")}
+        known = _of(told[0], self._found, statement.start)
+        is_there = any(thought[0].start <= each.start < thought[-1].end for each in known)
+        return is_there or not (known or _of(told[0], self._earlier))
 
     def name(self, statement: Statement) -> Statement | None:
-        """The clause with the name of its person, or None if it is unclear who that is."""
+        """The clause with the name of its person, whom the next "she" means, too. None if it is unclear who that is."""
         if (told := _pronoun(statement)) is None:
             return None
         pronoun, template, length = told
-        known, who = self._known(pronoun, statement.start), self._of_earlier(pronoun)
-        if known and known[-1].is_subject:
-            who = {known[-1].words}
-        elif known:
-            place = known[-1].place
-            begin = max(self._text.rfind(mark, 0, place) for mark in ".!?\n")
+        known, earlier = _of(pronoun, self._found, statement.start), _of(pronoun, self._earlier)
+        meant = known[-1:] if known and known[-1].is_subject else earlier
+        if known and not known[-1].is_subject:
+            start = known[-1].start
+            begin = max(self._said.text.rfind(mark, 0, start) for mark in ".!?\n")
             # "My son is a worry", and then "My dad would have shouted, I don't. He's 15": either may be meant.
-            is_aside = statement.language.statements.first_person.search(self._text, place + 2, statement.start)
-            who = {each.words for each in known if each.place > begin} | (who if is_aside else set[str]())
-        words = who.pop() if len(who) == 1 else ""
-        if not words:
+            is_aside = statement.language.statements.first_person.search(self._said.text, start + 2, statement.start)
+            meant = [*(each for each in known if each.start > begin), *(earlier if is_aside else [])]
+        if len({each.words for each in meant}) != 1:
             return None
-        self._found.append(_Mention(statement.end - 1, pronoun, words, is_subject=True))
-        self._found.sort(key=lambda each: each.place)
-        said = template.format(who=words) + statement.text[length:]
+        person = meant[-1]
+        if person.source != self._said.id:  # its names stay there: a deletion of that message must take them along
+            person = replace(person, words=" ".join(word for word in person.words.split() if word.islower()))
+            source = Provenance(person.source, person.start, person.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
+            self.sources[statement.start] = (source,)
+        if not person.words:
+            return None
+        self._found.append(replace(person, start=statement.end - 1, pronoun=pronoun, is_subject=True))
+        self._found.sort(key=lambda each: each.start)
+        said = template.format(who=person.words) + statement.text[length:]
         return replace(statement, text=said[:1].upper() + said[1:])
+
+
+def _of(pronoun: str, mentions: Sequence[_Mention], until: float = math.inf) -> list[_Mention]:
+    """The mentions that a pronoun may stand for, before a place."""
+    return [each for each in mentions if each.pronoun in (pronoun, "any") and each.start < until]
 
 
 def _pronoun(statement: Statement) -> tuple[str, str, int] | None:
@@ -469,23 +477,22 @@ def _pronoun(statement: Statement) -> tuple[str, str, int] | None:
     return None
 
 
-def _mentions(text: str) -> list[_Mention]:
-    found: dict[tuple[int, int], _Mention] = {}
+def _mentions(source: str, text: str) -> list[_Mention]:
+    """Who is mentioned in the user's own words, in order."""
+    found: list[_Mention] = []
+    text = statements.own_words(text)
     for each, rule in detect(text).statements.people:
         pronoun, _, template = each.partition(" ")
         for match in rule.finditer(text):
             start, end = match.span()
-            if not any(left < end and start < right for left, right in found):
+            if not any(other.start < end and start < other.end for other in found):
                 who = match.groupdict().get("who", "")
                 who = f"{who[:1].lower()}{who[1:]}" if template.startswith("my ") else who
-                found[start, end] = _Mention(start, pronoun, template.format(who=who))
-    return sorted(found.values(), key=lambda each: each.place)
+                found.append(_Mention(source, start, end, pronoun, template.format(who=who)))
+    return sorted(found, key=lambda each: each.start)
 
 
-def _follows(thoughts: list[list[Statement]], statement: Statement, text: str) -> bool:
-    if not thoughts:
-        return False
-    thought = thoughts[-1]
+def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
     gap = text[thought[-1].end : statement.start]
     is_near = len(gap) <= _GAP_CHARS and "?" not in gap
     is_telling = not statement.language.is_cased or len(statement.text.split()) >= _TELLING_WORDS

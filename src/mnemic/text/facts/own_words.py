@@ -1,4 +1,4 @@
-"""Tells a user's own words from texts that they paste, invent or play: these say nothing about the user."""
+"""Removes what users paste, invent or act from their messages. Facts about the user must not come from it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ _LONG_QUOTE = late_pattern(
 _SPOKEN = late_pattern(
     r"(?:(?<=\s)|^)(?:\"(?=\S)[^\"\n]{8,}[.!?]\"|[“„][^“”„\n]{8,}[.!?][”“]|[«»][^«»\n]{8,}[.!?][«»])"
 )
+"""A short quotation in the first person is somebody's sentence if it ends with a mark. Others may be titles."""
+
 _SENTENCE_END = late_pattern(r"[.!?…。！？](?![\w.])")
 _NO_BLANK = late_pattern(r"[^\n]")
 _QUOTED_LINE = late_pattern(r"[^\n\"“„«]{0,40}[\"“„«]")

@@ -348,7 +348,7 @@ HOW_LONG = "how long "
 
 
 def read_plain(text: str) -> dict[str, str]:
-    """The slots that plain sentences fill, by name; a later one wins."""
+    """The slots that plain sentences in a user's own words fill, by name; a later one wins."""
     found: dict[str, str] = {}
     for statement, language in _plain_sentences(text):
         for key, rule in language.slots.plain:
@@ -361,7 +361,12 @@ def read_plain(text: str) -> dict[str, str]:
 
 def plain_statements(text: str) -> list[str]:
     """The sentences in which a user plainly says how things are now; none of a text that is to be worked on."""
-    return [sentence for sentence, _ in _plain_sentences(restore_capitals(text))]
+    return [sentence for sentence, _ in _plain_sentences(own_text(text))]
+
+
+def own_text(text: str) -> str:
+    """The user's own words with the capitals of names. Empty for a long text, which is more likely pasted than told."""
+    return restore_capitals(own_words(text)) if len(text) <= MAX_ATTRIBUTE_CHARS else ""
 
 
 def restore_capitals(text: str) -> str:
@@ -372,7 +377,6 @@ def restore_capitals(text: str) -> str:
 def _plain_sentences(text: str) -> list[tuple[str, Language]]:
     if len(text) > MAX_ATTRIBUTE_CHARS:
         return []
-    text = own_words(text)
     parts = [text[start:end] for start, end in prose_parts(text)]
     found = [(part[start:end], detect(part[start:end])) for part in parts for start, end in sentences(part)]
     if any(language.slots.commission.search(text) for language in {id(each): each for _, each in found}.values()):

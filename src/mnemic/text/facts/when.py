@@ -32,7 +32,7 @@ _REACH = timedelta(days=183)
 """How far ahead a date without a year may lie if the verb leaves it open. The nearest date is taken."""
 
 _JUST = timedelta(days=21)
-"""A day that is over no longer is meant, rather than that of the next year: "it's March 16 now"."""
+"""A date that passed this recently is not next year's: "it's March 16 now", said on the 17th."""
 
 _REACH_UNDECIDED = timedelta(days=270)
 """Farther where a plan is told, though in the past: "wanted to marry in October"."""

@@ -43,21 +43,21 @@ def words(listed: str) -> frozenset[str]:
 class StatementRules:
     """How to split a sentence into clauses, and which clauses state nothing about the user.
 
-    `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition`
-    starts a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the
-    user's own words ("Note:"). `speech`: somebody quoted: "he texted 'i quit'", "she goes im 25". `cut`: a possible
-    end of a clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: further ends in
-    texts without marks. `taken_back` corrects the last words. `linked`: where an overlong dictated clause is cut.
-    `joints`: words that may join two facts of one subject. `find_reason`: span of a reason within a question.
-    `find_comment`: start of a mere comment in a clause. `impersonal` and `of_it` continue the previous clause;
-    `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the clause's third
-    person is a true sentence; false for "we're eleven", which is not true of one person. `first_person`: words that
-    must not remain in the third person outside quotations. `people`: mentions, by pronoun ("she", "he", "any") and
-    template ("she my {who}"; "she ": a stranger). `pronouns`: the first words of a clause, by pronoun and template
-    ("she {who} is"). `declared`: decisions, lessons and standing orders, as templates for their groups and
-    patterns. `tell_order` puts an order into the third person, or returns "" for one that points back. `one_task`:
-    a text whose orders are for one task. `owned`: whom and what the user has according to a request, as `declared`.
-    `unreal`: jokes, suppositions and translations, in which nothing is owned.
+    `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition` starts
+    a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
+    words ("Note:"). `speech`: somebody quoted: "he texted 'i quit'", "she goes im 25". `cut`: a possible end of a
+    clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: further ends in texts without
+    marks. `taken_back` corrects the last words. `linked`: where an overlong dictated clause is cut. `joints`: words
+    that may join two facts of one subject. `find_reason`: span of a reason within a question. `find_comment`: start of
+    a mere comment in a clause. `impersonal` and `of_it` continue the previous clause; `is_hanging` finds pronouns
+    without a noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is true, unlike that of
+    "we're eleven". `first_person`: words that must not remain in the third person outside quotations. `people`:
+    mentions, by pronoun ("she", "he", "any") and template ("she my {who}"; "she ": a stranger). `pronouns`: the first
+    words of a clause, by pronoun and template ("she {who} is"). `declared`: decisions, lessons and standing orders, as
+    templates for their groups and patterns. `tell_order` puts an order into the third person, or returns "" for one
+    that points back. `one_task`: a text whose orders are for one task. `owned`: whom and what the user has according to
+    a request, as `declared`. `wish`: the memory of a wish in the user's words. `unreal`: jokes, suppositions and
+    translations, in which nothing is owned.
     """
 
     opening: re.Pattern[str]
@@ -124,8 +124,8 @@ class PastedRules:
     `announced` says whose it is ("this is from my landlord"), `mentioned` names a text, `own` is about the user.
     `letter` begins a letter, `closing` ends it. `on` begins a paragraph in which the user goes on, `back` one that is
     the user's again; `asked` makes the last one so. `behind` says whose the text before is. `made` names what is made
-    up: a song, a character, test data. `supposed` begins a supposition, and `for_another` a question of somebody else;
-    `joke` ends one. `played` starts a role play, and `unplayed` ends it; its group `until` names the word that does.
+    up: a song, a character, test data. `supposed` begins a supposition, `for_another` a question for somebody else, and
+    `joke` is one. `played` starts a role play, and `unplayed` or the group of `until` ends it.
     """
 
     works: re.Pattern[str] = NEVER
@@ -266,19 +266,19 @@ class DueRules:
 class CorrectionRules:
     """How a user takes back what they said.
 
-    `slip`: words that admit a mistake, `explicit` if nothing else; `answer`: a denial at the start of a sentence,
-    or an answer; `negated`: the "not" before a wrong value. `kinds`: values of which one can replace another.
-    `name`: a word that may be a misspelt name; `named` has the group `right`, a name. `filler`: words beside a
-    value; `joint`: what stands between a wrong value and the right one behind it. `foreign`: a sentence with words
-    of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences with the group `topic`, by
-    what they end: a standing order ("always", "never", or "order" for both), a "name" for the user, or one of
-    `ties`. `over`: words that end any other plan or habit, with the group `parted` or `act` if the user ends what
-    is named behind them, and `event` if what is named before them is cancelled. `going_on` begins what is no part
-    of them; `object_end` ends the first thing named. `question_behind` is cut from a statement. Sentences that are
-    `unsure` end nothing. `ties`: what a memory is about that may end so, and the words before an "employer".
-    `ongoing`: a memory in the perfect that still holds. `joined`: replacements in the rest of it, with "|" for the
-    cut. `former`: partners, who become "ex-" ones. `revised`: a wish that changes an older one. `frame`: words that
-    name no topic. `alike`: rows of words for the same topic.
+    `slip`: words that admit a mistake, `explicit` if they mean nothing else; `answer`: a denial at the start of a
+    sentence, or an answer to a question; `negated`: the "not" before a wrong value. `kinds`: values of which one can
+    replace another. `name`: a word that may be a misspelt name; `named` has the group `right`, a name. `filler`: words
+    beside a value; `joint`: what stands between a wrong value and the right one behind it. `foreign`: a sentence with
+    words of others. `halves`: the "and" of a memory about two things. `withdrawn`: sentences with the group `topic`, by
+    what they end: a standing order ("always", "never", or "order" for both), a "name" for the user, or one of `ties`.
+    `over`: words that end any other plan or habit, with the group `parted` or `act` if the user ends what is named
+    behind them, and `event` if what is named before them is cancelled. `going_on` begins what is no part of them;
+    `object_end` ends the first thing named. `question_behind` is cut from a statement. Sentences that are `unsure` end
+    nothing. `ties`: what a memory is about that may end so, and the words before an "employer". `ongoing`: a memory in
+    the perfect that still holds. `joined`: replacements in the rest of it, with "|" for the cut. `former`: partners,
+    who become "ex-" ones. `revised`: a wish that changes an older one. `frame`: words that name no topic. `alike`: rows
+    of words for the same topic.
     """
 
     slip: re.Pattern[str]
@@ -430,9 +430,9 @@ class Language:
     one with most of its `common` words. `third_person` rewrites a clause of the speaker as about `user`; `intensifier`
     words are removed before. `joint` joins two clauses to one sentence. `is_cased`: a sentence starts with a capital, a
     clause after the joint does not. `asks_assistant`: a lower-case question about the assistant's earlier words.
-    `courtesies`: words of texts without content. `lowered`: names without capitals, in the group `name`. Each
-    word of a "name" gets one, each letter of an "acronym". `cues`: signals for the head that estimates worth, by names
-    that mean the same in every language.
+    `courtesies`: words of texts without content. `lowered`: names without capitals, in the group `name`. Each word of a
+    "name" gets one, each letter of an "acronym". `cues`: signals for the head that estimates worth, by names that mean
+    the same in every language.
     """
 
     code: str
@@ -481,9 +481,7 @@ _INITIAL = late_pattern(r"(?:^|\b(?!(?:and|of|on|upon|de|del|la|le|am|an|der|im|
 
 
 _KINDS = ((each.name, str(each.type).removesuffix(" | None")) for each in fields(Language))
-_TABLES: dict[str, type] = {
-    name: globals()[kind] for name, kind in _KINDS if kind.endswith("Rules") and kind != "Rules"
-}
+_TABLES = {name: globals()[kind] for name, kind in _KINDS if kind.endswith("Rules") and kind != "Rules"}
 
 
 class OwnRules:
@@ -516,8 +514,9 @@ def read_language(code: str, **given: Any) -> Language:
     data.pop("own", None)
     shared: dict[str, Any] = {**_read_file("shared"), **data.pop("parts", {})}
     values = given
-    for name, rules in ((name, rules) for name, rules in _TABLES.items() if name in data):
-        values[name] = rules(**_read_fields(rules, data.pop(name), shared), **given.get(name, {}))
+    for name, rules in _TABLES.items():
+        if name in data:
+            values[name] = rules(**_read_fields(rules, data.pop(name), shared), **given.get(name, {}))
     values["kinds"] = [(Kind[name.upper()], rule) for name, rule in _read_rules(data.pop("kinds"), shared).items()]
     values["cues"] = _read_rules(data.pop("cues", {}), shared)
     return Language(**_read_fields(Language, data, shared), **values)

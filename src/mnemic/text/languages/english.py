@@ -15,7 +15,7 @@ _PRESENT_IN_ED = _OWN.words("present_in_ed")
 _PAST = _OWN.words("past")
 PARTICIPLES = _OWN.words("participles")  # irregular ones: after 'd they show that it means "had"
 _FORMS = _OWN.forms("forms")
-_PREPOSITIONS = words("on in at of about for from with without by to into onto off up out over under as than the a an")
+_NO_VERBS = words("on in at of about for from with without by to into onto off up out over under as than the a an")
 _AND_VERBS = _OWN.words("and_verbs")  # after "and" in the clause of a conjugated verb, these keep its subject
 
 
@@ -31,7 +31,7 @@ def is_past(word: str) -> bool:
 
 def is_base(word: str) -> bool:
     """True for a lower-case word that would be the present form after "I", if it is a verb."""
-    if word in _PREPOSITIONS:
+    if word in _NO_VERBS:
         return False
     is_gerund = word.endswith("ing") and any(vowel in word[:-3] for vowel in "aeiouy")  # not "sing"
     return word.isalpha() and not is_past(word) and word not in MODALS and word not in _FORMS and not is_gerund
