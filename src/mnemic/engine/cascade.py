@@ -18,7 +18,7 @@ from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import IS_DERIVED, Hand, Place, flag_all, lost_flags, own, told, with_flag
 from mnemic.engine.digest import Derived, derived_memory
 from mnemic.engine.engine import Engine, new_entry, new_job
-from mnemic.engine.fields import derived_key, erase_memories, filled_of
+from mnemic.engine.fields import derived_key, erase_memories, filled_of, with_text
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.lasting_facts import forget_deleted
@@ -31,6 +31,7 @@ from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import MICROSECOND, Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
 from mnemic.text.choices import QUALITY_KEY, choice_of
+from mnemic.text.facts.find import without_names
 from mnemic.text.sentences import sentences
 
 TAKEN_OUT = "[REDACTED: deleted]"
@@ -284,8 +285,11 @@ def _preference(engine: Engine, seen: Seen, work: Consolidating) -> Outcome:
 
 
 def _fact(engine: Engine, seen: Seen) -> Outcome:
-    """A fact without context that only lost sources carried. Flagged for review if the others do not carry it."""
+    """A fact without names and context that only lost sources carried. Flagged for review if the others do not carry
+    it.
+    """
     memory, texts = seen.memory, {each.id: each.text for each in seen.sources}
+    memory = memory if seen.alone else with_text(memory, without_names(memory.text, texts.values()))
     filled = filled_of(memory)
     fact = Fact(
         text=memory.text,

@@ -1,4 +1,4 @@
-"""A fact about a person whom an earlier message names comes from both messages, without the name."""
+"""A fact about a person whom an earlier message names comes from both messages."""
 
 from mnemic import Mnemic, Scope
 
@@ -21,7 +21,7 @@ def test_the_message_that_names_the_person_is_a_source() -> None:
     with Mnemic.open("memory://", has_worker=False) as mnemic:
         ids = {say(mnemic, NAMED), say(mnemic, TOLD)}
         (memory,) = [each for each in mnemic.list(SCOPE) if "Perth" in each.text]
-        assert memory.text == "User's brother is allergic to penicillin and lives alone in Perth"
+        assert memory.text == "User's brother Neil is allergic to penicillin and lives alone in Perth"
         assert {entry.source_id for entry in memory.provenance} == ids
 
 
@@ -32,6 +32,7 @@ def test_the_name_goes_with_the_message_that_told_it() -> None:
         mnemic.delete(SCOPE, first)
         mnemic.work()
         assert not [memory for memory in mnemic.list(SCOPE) if "Neil" in memory.text]
+        assert facts(mnemic) == ["User's brother is allergic to penicillin and lives alone in Perth"]
 
 
 def test_another_speaker_s_brother_is_not_meant() -> None:

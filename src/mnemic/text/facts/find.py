@@ -141,6 +141,7 @@ KEPT = 0.5
 PLAIN_CHARS = 120  # a longer sentence says more than how a slot is filled
 SPAN_SUPPORT = 1.0  # a fact of the rules is the words of its span in another person
 
+_NAMED_RELATIVE = late_pattern(r"(?P<who>\bUser's [a-z][a-z-]*(?: [a-z-]+)?) (?P<name>[A-Z][\w’-]*)")
 _HAN = late_pattern(f"[{scripts.HAN}]")
 _EMOTICON = late_pattern(r"(?<!\s)\s*+(?<!\w)[:;]['’]?-?[()DPp]+(?!\w)")
 _CONFIDENCE = 0.7
@@ -341,6 +342,14 @@ def is_long_enough(text: str) -> bool:
     return bool(text) and slot_of(statements.restore_capitals(text.rstrip("!.")), detect(text))[0] == "name"
 
 
+def without_names(text: str, sources: Iterable[str]) -> str:
+    """A fact without the names of relatives that none of these sources tells: "User's brother Neil" as "User's
+    brother".
+    """
+    said = " ".join(sources).casefold()
+    return _NAMED_RELATIVE.sub(lambda match: match[0] if match["name"].casefold() in said else match["who"], text)
+
+
 def terms_of(text: str) -> tuple[str, ...]:
     """The stems of a text that carry meaning, each once."""
     return tuple(_ANALYSER.query_terms(text))
@@ -448,15 +457,12 @@ class _People:
             # "My son is a worry", and then "My dad would have shouted, I don't. He's 15": either may be meant.
             is_aside = statement.language.statements.first_person.search(self._said.text, start + 2, statement.start)
             meant = [*(each for each in known if each.start > begin), *(earlier if is_aside else [])]
-        if len({each.words for each in meant}) != 1:
+        if len({each.words for each in meant}) != 1 or not meant[0].words:
             return None
         person = meant[-1]
-        if person.source != self._said.id:  # its names stay there: a deletion of that message must take them along
-            person = replace(person, words=" ".join(word for word in person.words.split() if word.islower()))
+        if person.source != self._said.id:
             source = Provenance(person.source, person.start, person.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
             self.sources[statement.start] = (source,)
-        if not person.words:
-            return None
         self._found.append(replace(person, start=statement.end - 1, pronoun=pronoun, is_subject=True))
         self._found.sort(key=lambda each: each.start)
         said = template.format(who=person.words) + statement.text[length:]
