@@ -40,7 +40,7 @@ WEIGHTS = ROOT / "src" / "mnemic" / "text" / "facts" / "wishes.json"
 RIDGE, GATE_RIDGE = 4.0, 0.2
 PASSED = 0.9  # share of the wishes that the gate lets pass
 RATE = 0.002  # of the talks' sentences that may be told to be wishes
-EVERY = 2  # of the sentences without wishes, one in so many is used: the fit needs memory for their square
+EVERY = 2  # uses every second sentence without a wish, because the fit's memory grows with their square
 PARTS = 5  # into which the sentences of other benchmarks are dealt
 HALF = 0.5  # of a sentence or a wish, that the other covers
 

@@ -42,7 +42,7 @@ def test_a_clause_about_somebody_names_them(text: str, expected: str) -> None:
         "My son likes Graham. I do not. He's 82 and lives alone in Hull.",
     ],
 )
-def test_nobody_is_named_where_it_is_unclear(text: str) -> None:
+def test_an_unclear_person_is_not_named(text: str) -> None:
     assert not any("82" in each for each in read(text))
 
 

@@ -39,7 +39,7 @@ _WHOLE_LINE = late_pattern(r"\S[^\n]*")
 
 
 class Scene:
-    """Follows a conversation, of which a part may be a role play. What is said in it is not about the user."""
+    """Tracks the role plays of a conversation. Their lines are not about the user."""
 
     def __init__(self) -> None:
         self.is_on = False
