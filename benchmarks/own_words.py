@@ -3,12 +3,12 @@
     python benchmarks/own_words.py [FILE]
 
 Each line of `own_words.jsonl` is a conversation with its `own` sentences and those that do not tell of the user
-(`foreign`). "Pasted" conversations contain another person's text. "Invented" ones contain a role play, a story, a supposition,
-test data or a joke. "Own" ones only look like these. A sentence is read if a rule would turn it, or a part of it, into
-a statement about the user. `before`: without these rules. They were written with the conversations in view. First
-counts, before the failures were read: writer b, 84 of 244 foreign sentences (193 before), and of kind "own" 231 own
-sentences of 262. Writer d in English, 50 of 116 (70 with the rules for pasted texts alone), and 57 of 62. Writer e, 50
-of 126 (72 with those rules), and 60 of 60.
+(`foreign`). "Pasted" conversations contain another person's text. "Invented" ones contain a role play, a story, a
+supposition, test data or a joke. "Own" ones only look like these. A sentence is read if a rule would turn it, or a part
+of it, into a statement about the user. `before`: without these rules. They were written with the conversations in view.
+First counts, before the failures were read: writer b, 84 of 244 foreign sentences (193 before), and of kind "own" 231
+own sentences of 262. Writer d in English, 50 of 116 (70 with the rules for pasted texts alone), and 57 of 62. Writer e,
+50 of 126 (72 with those rules), and 60 of 60.
 """
 
 from __future__ import annotations
