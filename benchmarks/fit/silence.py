@@ -6,9 +6,9 @@ The fit consists of two steps of logistic regression with a ridge, both by itera
 layers over the words, and over the vectors, of prompts; they distinguish questions about a person's life or work from
 other prompts. The second step fits a model that also uses the search results (see `ranking.silence`), from the bundled
 embedder or from keywords only. It only uses scores of layers that were not fitted to the prompt in question. The
-training data are `personal_facts.txt` and `unrelated_prompts.txt` (written for this purpose), the generated dialogues,
-half of LongMemEval, and chunking-eval (both MIT). The sets `unrelated`, `personal`, `locomo` and `beam` are never used
-for fitting. `--keep` writes `src/mnemic/ranking/silence.json`.
+training data are `personal_facts.txt`, `unrelated_prompts.txt` and the months of talk in `needed.jsonl` (written for
+this purpose), the generated dialogues, half of LongMemEval, and chunking-eval (both MIT). The sets `unrelated`,
+`personal`, `locomo` and `beam` are never used for fitting. `--keep` writes `src/mnemic/ranking/silence.json`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +42,9 @@ from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import question_vectors
 from mnemic.engine.inputs import Question, Watch
 from mnemic.engine.recall import answer
-from mnemic.evaluation.retrieval import Space, spaces_of, stored
-from mnemic.model.scope import Scope
+from mnemic.evaluation.dataset import read_json_lines
+from mnemic.evaluation.retrieval import QuestionClock, Space, spaces_of, stored
+from mnemic.model.scope import Scope, as_utc
 from mnemic.ranking.relevance import COSINE, WORDS
 from mnemic.ranking.silence import FEATURES, features, pieces
 from mnemic_minilm import MODEL
@@ -156,6 +157,24 @@ def collected(data: Path, vectors: Path | None) -> Iterator[Example]:
             print(chosen.name, flush=True)
             with clock.at(None):
                 yield from _talks(mnemic, parts, chosen, data, dice, prompts)
+        for number, (_, person) in enumerate(read_json_lines(HERE / "needed.jsonl")):
+            yield from _months(mnemic, parts, clock, cast("Mapping[str, Any]", person), number)
+
+
+def _months(
+    mnemic: Mnemic, parts: Engine, clock: QuestionClock, person: Mapping[str, Any], number: int
+) -> Iterator[Example]:
+    """A person's prompts after months of talk, and the facts in it."""
+    scope = Scope(user=f"month {number}")
+    for place, session in enumerate(person["sessions"]):
+        with clock.at(as_utc(session["date"], "date")):
+            messages = [{"role": role, "content": text} for role, text in session["turns"]]
+            mnemic.capture(replace(scope, session=f"talk {number} {place}"), messages)
+            mnemic.work()
+    with clock.at(as_utc(person["sessions"][-1]["date"], "date") + timedelta(days=7)):
+        for probe in person["probes"]:
+            kind, label = ("needed", 1) if probe["needs"] else ("not needed", -1)
+            yield _example(parts, scope, (f"months of talk, writer {person['writer']}", kind, probe["text"], label))
 
 
 def _personal(

@@ -5,6 +5,7 @@ is unknown, because the embedding model is not calibrated, only the form of the 
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from math import isnan, log, nan
 
 from mnemic.engine.engine import Engine
@@ -16,7 +17,7 @@ from mnemic.model.item import Chunk, Memory, Message, Role
 from mnemic.model.recall import SHOWN_RELEVANCE, Hit, Recall
 from mnemic.model.scope import Level
 from mnemic.ranking import silence
-from mnemic.ranking.digest import FULL_CONTENT, LEAST_CHARS, LEAST_CONTENT, content
+from mnemic.ranking.digest import FULL_CONTENT, LEAST_CHARS, LEAST_CONTENT, content, is_question
 from mnemic.ranking.relevance import WORDS
 from mnemic.text.analyser import Analyser
 from mnemic.text.languages import detect
@@ -41,8 +42,8 @@ CHANCE_ROWS, FEW_ROWS = 8, 1000
 In a small store, a hit above this is no coincidence, so the prompt's form counts less ("Who handles the migration?").
 """
 
-UNUSUAL = 0.1
-"""Minimum certainty for these hits: one in a thousand of 5,440 unrelated prompts then gets a context (10-350 rows)."""
+UNUSUAL = 0.025
+"""Minimum certainty for these hits: 1 of 2,400 unrelated prompts gets a context by this (stores of 6 to 10 facts)."""
 
 _ANALYSER = Analyser()
 LEAST_PASSAGE = SHOWN_RELEVANCE
@@ -58,6 +59,13 @@ LATER_MESSAGE = 0.02
 """The same for the user's messages of a later day than the best hit: they may mention a change. With 0.03, contexts
 have 52 instead of 56 of 68 held-out answers; this shows one more message for each question.
 """
+
+NEAREST = 8
+"""So many of the user's best messages are shown above `NO_MESSAGE`, unless a hit answers: people seldom ask in the
+words of an earlier talk.
+"""
+
+LOOKUP_WORDS = 8  # a shorter question looks something up, so one hit about its subject is enough
 
 NO_MESSAGE = 0.01
 """A message below this relevance is always noise. LoCoMo and BEAM lose no evidence; with 0.02, BEAM loses a point."""
@@ -120,9 +128,15 @@ def _joins(text: str, recalls: Sequence[Recall]) -> bool:
 
 
 def _stands_out(prompt: silence.Prompt, found: Sequence[Hit]) -> bool:
-    """True if a small store has a hit that shares a word with the prompt and is too close to it to be chance."""
+    """True if a small store has a hit that shares a word with the prompt and is too close to it to be chance. For a task
+    it may be: "Write a poem about coffee".
+    """
     least = log(max(1.0, prompt.searched / CHANCE_ROWS))
-    return prompt.searched <= FEW_ROWS and silence.logit(_best(_echoing(prompt.text, found))) >= least
+    return (
+        not silence.sets_task(prompt.text)
+        and prompt.searched <= FEW_ROWS
+        and silence.logit(_best(_echoing(prompt.text, found))) >= least
+    )
 
 
 def _echoing(text: str, hits: Iterable[Hit]) -> list[Hit]:
@@ -153,6 +167,11 @@ def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0)
         if isinstance(hit.item, Message):
             is_later = since is not None and hit.item.role is Role.USER and hit.at.date() > since.at.date()
             floors[hit.id] = _least_of_message(hit, min(least_message, LATER_MESSAGE) if is_later else least_message)
+    is_lookup = is_question(text) and len(text.split()) <= LOOKUP_WORDS
+    for hit in islice(
+        filter(_tells, hits), NEAREST if _best(hits) < (silence.ABOUT_SUBJECT if is_lookup else SURE) else 0
+    ):
+        floors[hit.id] = min(floors[hit.id], _least_of_message(hit, NO_MESSAGE))
     return tuple(hit for hit in hits if hit.relevance is None or hit.relevance >= floors.get(hit.id, passage))
 
 
@@ -161,6 +180,14 @@ def _least_of_message(hit: Hit, least: float) -> float:
     if hit.similarity is None:
         return 0.0
     return max(NO_MESSAGE, least * FULL_CONTENT / max(content(hit.text), 2 * LEAST_CONTENT))
+
+
+def _tells(hit: Hit) -> bool:
+    """True for a message of the user that is more than a general question or task."""
+    if not isinstance(hit.item, Message) or hit.item.role is not Role.USER:
+        return False
+    is_own, *_ = silence.text_features(hit.text)
+    return bool(is_own) or detect(hit.text).statements.refused.search(hit.text) is None
 
 
 def _passages(hits: Iterable[Hit]) -> Iterable[Hit]:

@@ -34,8 +34,9 @@ from mnemic.text.facts.find import (
     Reply,
     Said,
     choose_facts,
-    find_candidates,
+    choose_wording,
     find_wishes,
+    find_wordings,
     is_long_enough,
     is_within,
     join_clauses,
@@ -183,13 +184,13 @@ def end_done(engine: Engine, work: UnitOfWork, shown: Shown, actor: str) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was found in a message; `vectors`: of its facts, None where they are not made yet. `is_open`: the facts and
-    `wishes` are candidates, of which those worth keeping must still be chosen. `further`: facts over the limit, for the
-    profile.
+    """What was found in a message; `vectors`: of its facts, None where they are not made yet. `is_open`: the facts must
+    still be chosen from `wordings` and `wishes`. `further`: facts over the limit, for the profile.
     """
 
     message: Message
     facts: Sequence[Fact]
+    wordings: Sequence[tuple[Fact, ...]] = ()
     wishes: Sequence[Fact] = ()
     fallback: str = ""
     is_open: bool = False
@@ -326,7 +327,7 @@ class Extracting(SessionRun):
             earlier=self._earlier(message),
         )
         own = self._with_own_words(message)
-        fallback, llm, wishes = "", self._engine.llm, list[Fact]()
+        fallback, llm, wishes, wordings = "", self._engine.llm, list[Fact](), list[tuple[Fact, ...]]()
         try:
             facts = [] if llm is None else self._ask_model(llm, message, said)
         except MnemicError as error:
@@ -336,13 +337,14 @@ class Extracting(SessionRun):
             if not self._may_fall_back:
                 raise
         if is_open := llm is None or bool(fallback):
-            facts = find_candidates(replace(said, text=own.text))
+            wordings = find_wordings(replace(said, text=own.text))
             can_judge = any(isinstance(each, LayeredEmbedder) for each in self._engine.embedders)
-            wishes = find_wishes(replace(said, text=own.text), facts) if can_judge else []
+            wishes = find_wishes(replace(said, text=own.text), [whole for whole, *_ in wordings]) if can_judge else []
         self._note(own)
         spans = self._corrected.get(message.id, ())
         facts = [fact for fact in facts if not any(_is_said_in(fact, message, span) for span in spans)]
-        return _Found(own, facts, wishes, fallback, is_open=is_open)
+        wordings = [each for each in wordings if not any(_is_said_in(each[0], message, span) for span in spans)]
+        return _Found(own, facts, wordings, wishes, fallback, is_open=is_open)
 
     def _earlier(self, message: Message) -> list[tuple[str, str]]:
         """The ids and texts of the last messages that may name whom this one is about."""
@@ -468,7 +470,8 @@ def _is_of_project(message: Message, fact: Fact) -> bool:
 def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     """Each message with those of its candidates that are worth keeping, and their vectors; what a model found stays."""
     opened = [each for each in found if each.is_open]
-    candidates, wishes = [f for each in opened for f in each.facts], [f for each in opened for f in each.wishes]
+    candidates = [fact for each in opened for wordings in each.wordings for fact in wordings]
+    wishes = [fact for each in opened for fact in each.wishes]
     if not candidates and not wishes:
         return list(found)
     layers: Layers = {}
@@ -481,8 +484,9 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
         made = each
         if each.is_open:
             asked = [wish for wish in each.wishes if wish.text in kept]
-            worth = choose_facts(each.facts, [next(likely) for _ in each.facts])
-            facts = [fact for place in worth if (fact := each.facts[place]).slot or not is_within(fact, asked)]
+            worded = [choose_wording(wordings, [next(likely) for _ in wordings]) for wordings in each.wordings]
+            worth = choose_facts([fact for fact, _ in worded], [estimate for _, estimate in worded])
+            facts = [fact for place in worth if (fact := worded[place][0]).slot or not is_within(fact, asked)]
             facts, further = within_limit([*join_clauses(each.message.text, facts), *asked], limit)
             made = replace(each, facts=facts, is_open=False, further=further)
         chosen.append(made)

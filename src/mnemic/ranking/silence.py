@@ -29,7 +29,7 @@ from mnemic.text.normalise import stored_pattern
 Doubles = NDArray[np.float64]
 
 _FOUND = "relevance_1 relevance_2 relevance_5 cosine_1 cosine_gap names_author covered lacks_answer"
-FEATURES = tuple(f"head asks_of_life {_FOUND} is_own is_task to_assistant length crowd constant".split())
+FEATURES = tuple(f"head asks_of_life {_FOUND} is_own is_task has_text to_assistant length crowd constant".split())
 FIRST = 3  # best hits that are searched for names and answers
 FIFTH = 5
 NO_LOGIT = -6.0
@@ -52,6 +52,7 @@ _YOU = _pattern("you")
 _PIECE = re.compile(r"[\u3400-\u9fff]|[^\W_]+|[?!{}()=]")
 FIRST_PIECES = 24  # a prompt shows what it wants in its first sentences
 _CALCULATION = re.compile(r"(?=\D*\d)[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
+_SUM = _pattern("sum")
 _CODE = _pattern("code")
 _ABOUT_USER = _pattern("about_user")
 _SEVERAL = _pattern("several")
@@ -160,6 +161,7 @@ def asks_nothing(text: str) -> bool:
     return (
         is_small_talk(text)
         or _CALCULATION.fullmatch(text) is not None
+        or _SUM.fullmatch(text) is not None
         or _CODE.search(text) is not None
         or not any(map(str.isalpha, text))
     )
@@ -204,14 +206,20 @@ def features(text: str, head: float, hits: Sequence[Sight], searched: int) -> Do
     )
 
 
-def text_features(text: str) -> tuple[float, float, float, float]:
-    """Of a prompt, outside of what it quotes: whether it speaks of the user, whether it sets a task, whether it asks
-    the assistant about itself and not about the user, and its length.
+def sets_task(text: str) -> bool:
+    """True for a prompt that sets a task, outside of what it quotes."""
+    return _TASK.search(_QUOTED.sub(" ", text)) is not None
+
+
+def text_features(text: str) -> tuple[float, float, float, float, float]:
+    """Of a prompt, outside of what it quotes: whether it speaks of the user, whether it sets a task, whether it quotes
+    a text to work on, whether it asks the assistant about itself and not about the user, and its length.
     """
     bare = _QUOTED.sub(" ", text)
-    is_own, is_task = _OWN.search(bare) is not None, _TASK.search(bare) is not None or bare != text
+    is_own, is_task, has_text = _OWN.search(bare) is not None, _TASK.search(bare) is not None, bare != text
     is_to_assistant = not is_own and _YOU.search(bare) is not None
-    return float(is_own), float(is_task), float(is_to_assistant), log(1.0 + min(len(text.split()), LONGEST_TOKENS))
+    length = log(1.0 + min(len(text.split()), LONGEST_TOKENS))
+    return float(is_own), float(is_task), float(has_text), float(is_to_assistant), length
 
 
 def certainty(judge: Judge, prompt: Prompt, hits: Sequence[Sight]) -> float:

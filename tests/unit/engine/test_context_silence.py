@@ -53,6 +53,39 @@ def test_a_question_that_does_not_speak_of_the_user_finds_what_was_said(mnemic: 
     assert answer in block(mnemic, prompt)
 
 
+LIFE = (
+    "I've joined the ukulele group, we meet on Monday mornings",
+    "my sister Jean is coming from Llandudno for a week",
+    "I gave the car to Ellie in the autumn, I don't drive any longer",
+    "Susan won't have sprouts but I love them",
+    "what temperature is a slow oven?",
+)
+
+
+def test_a_task_gets_what_matters_for_it_in_other_words(mnemic: Mnemic):
+    tell(mnemic, *LIFE)
+    shown = block(mnemic, "I'd like to visit Jean in return. How could I get there?")
+    assert "Llandudno" in shown
+    assert "don't drive" in shown
+    assert "slow oven" not in shown
+
+
+def test_a_short_question_with_a_sure_hit_gets_that_alone(mnemic: Mnemic):
+    tell(mnemic, *LIFE)
+    shown = block(mnemic, "where did my car go?")
+    assert "Ellie" in shown
+    assert "ukulele" not in shown
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["Guten Abend, danke für Ihre Hilfe", "was ist 17.5 prozent von 2340", "What is 12 x 18500?", "18% tip on 64.20"],
+)
+def test_greetings_and_sums_get_nothing_in_german_and_in_words(mnemic: Mnemic, prompt: str):
+    tell(mnemic, "Ich verdiene 2340 Euro im Monat, und abends helfe ich meiner Mutter", "My tip jar holds 64.20")
+    assert block(mnemic, prompt) == ""
+
+
 @pytest.mark.parametrize("prompt", ["who is Ada Lovelace?", "how do I merge two lists?", "what did Plato say?"])
 def test_a_general_question_of_the_same_form_gets_nothing(mnemic: Mnemic, prompt: str):
     tell(mnemic, *WORK)

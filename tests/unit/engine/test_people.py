@@ -25,6 +25,12 @@ def test_the_message_that_names_the_person_is_a_source() -> None:
         assert {entry.source_id for entry in memory.provenance} == ids
 
 
+def test_a_short_clause_rests_on_the_words_that_name_its_person() -> None:
+    with Mnemic.open("memory://", has_worker=False) as mnemic:
+        say(mnemic, "I'm kinda bummed but my little sister Nadia is happy. She's 10.")
+        assert "User's little sister Nadia is 10" in [memory.text for memory in mnemic.list(SCOPE)]
+
+
 def test_the_name_goes_with_the_message_that_told_it() -> None:
     with Mnemic.open("memory://", has_worker=False) as mnemic:
         first = say(mnemic, NAMED)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 from itertools import pairwise
 
 from mnemic.model.item import Fact, Kind, Provenance, Trust
@@ -20,6 +19,7 @@ from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.facts import statements
 from mnemic.text.facts import when as times
+from mnemic.text.facts.people import People
 from mnemic.text.facts.statements import Statement, find_statements, slot_of, tell
 from mnemic.text.facts.when import cut_label
 from mnemic.text.facts.worth import may_be_wishes
@@ -138,6 +138,12 @@ MIN_CHARS = 10
 KEPT = 0.5
 """A statement that is less likely worth keeping is left out; `keep_probability` is scaled so."""
 
+WORTHLESS = 0.12
+"""A statement that only goes on about another is cut if it is less likely worth keeping by itself."""
+
+TELLING_GAIN = 0.8  # log odds: it stays if it makes the whole so much likelier
+OPENING_GAIN = 1.0  # log odds: opening words go if it is so much likelier without them
+
 PLAIN_CHARS = 120  # a longer sentence says more than how a slot is filled
 SPAN_SUPPORT = 1.0  # a fact of the rules is the words of its span in another person
 
@@ -162,6 +168,7 @@ _TELLING_WORDS = 4
 """What goes on in fewer words ("It hurts", "Not anymore") is a trifle, and is left out."""
 
 _THOUGHT_CHARS = 320
+_OPENING = late_pattern(r"(?:[^\W\d][\w'’]*+ ?){1,5}[,;:] (?=\w)")
 _ANALYSER = Analyser()
 
 
@@ -191,14 +198,24 @@ class Said:
 
 def find_candidates(said: Said) -> list[Fact]:
     """All that could be a fact: what is taken up of the reply, then the statements of the message in order."""
+    return [fact for fact, *_ in find_wordings(said)]
+
+
+def find_wordings(said: Said) -> list[tuple[Fact, ...]]:
+    """The candidates. One without its opening words follows a candidate, or both statements that it consists of."""
     if not is_long_enough(said.text):
         return []
-    people = _People(said)
-    facts = [*_read_reply(said)]
+    people = People(said.id, said.text, said.earlier)
+    found = [(fact,) for fact in _read_reply(said)]
     for first, *further in _find_thoughts(said.text, people):
-        named = people.sources.get(first.start, ())
-        facts += [replace(fact, provenance=(*fact.provenance, *named)) for fact in _read_all(said, first, further)]
-    return facts
+        whole, *others = _read_all(said, first, further)
+        parts = [_read(said, each, ()) for each in (first, *further)] if further else _without_opening(said, first)
+        told = [(whole, *parts), *((other,) for other in others)]
+        if (who := people.mentions.get(first.start)) is not None:
+            source = Provenance(who.source, who.start, who.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
+            told = [tuple(replace(each, provenance=(*each.provenance, source)) for each in facts) for facts in told]
+        found += told
+    return found
 
 
 def find_wishes(said: Said, known: Sequence[Fact]) -> list[Fact]:
@@ -255,6 +272,20 @@ def _read_wish(said: Said, start: int, end: int) -> Fact:
         provenance=(source,),
         trust=said.trust,
     )
+
+
+def choose_wording(wordings: Sequence[Fact], likely: Sequence[float]) -> tuple[Fact, float]:
+    """The wording of a candidate to store, and how likely it is worth keeping."""
+    whole, *parts = zip(wordings, likely, strict=True)
+    if not parts or parts[0][1] < KEPT:
+        return whole
+    gain = _odds(parts[0][1]) - _odds(whole[1])
+    is_better = gain > OPENING_GAIN if len(parts) == 1 else parts[1][1] < WORTHLESS and gain > -TELLING_GAIN
+    return parts[0] if is_better else whole
+
+
+def _odds(likely: float) -> float:
+    return math.log(likely / (1.0 - likely))
 
 
 def choose_facts(found: Sequence[Fact], likely: Sequence[float]) -> list[int]:
@@ -375,7 +406,7 @@ def is_told(statement: Statement) -> bool:
     return not is_cut and rules.first_person.search(told) is None and rules.is_told(_plain_words(statement))
 
 
-def _find_thoughts(text: str, people: _People) -> list[list[Statement]]:
+def _find_thoughts(text: str, people: People) -> list[list[Statement]]:
     """The statements of a message. One that only goes on about what was just said ("It was …") stays with it, or names
     the person that it is about, and is left out if neither can be.
     """
@@ -395,107 +426,6 @@ def _find_thoughts(text: str, people: _People) -> list[list[Statement]]:
         elif named is not None and not rules.is_hanging(named.text):
             thoughts.append([named])
     return thoughts
-
-
-@dataclass(frozen=True, slots=True)
-class _Mention:
-    """Somebody mentioned in a message: by which pronoun ("she", "he", "any"), and as what; a stranger has no words."""
-
-    source: str
-    start: int
-    end: int
-    pronoun: str
-    words: str
-    is_subject: bool = False
-
-
-class _People:
-    """Who is mentioned in a message and before it. `sources`: the earlier message that names the person of a clause, by
-    the clause's start.
-    """
-
-    def __init__(self, said: Said) -> None:
-        self.sources: dict[int, tuple[Provenance, ...]] = {}
-        self._said = said
-
-    @cached_property
-    def _found(self) -> list[_Mention]:
-        return _mentions(self._said.id, self._said.text)
-
-    @cached_property
-    def _earlier(self) -> list[_Mention]:
-        return [each for source, text in self._said.earlier for each in _mentions(source, text)]
-
-    def own(self, statement: Statement) -> Statement:
-        """The clause with "my" before a relative: "Mum fell" as "My mum fell"."""
-        if statement.language.slots.first_person.match(statement.text):
-            return statement  # most clauses; looking for people takes as long as finding the clauses
-        words = next((each.words for each in self._found if each.start == statement.start), "")
-        bare = words.removeprefix("my ")
-        if bare == words or not statement.text.lower().startswith(bare.lower()):
-            return statement
-        return replace(statement, text=f"My {bare}{statement.text[len(bare) :]}")
-
-    def may_be_of(self, thought: Sequence[Statement], statement: Statement) -> bool:
-        """True unless the clause is about a person who is mentioned elsewhere."""
-        if (told := _pronoun(statement)) is None or _pronoun(thought[-1]) is not None:
-            return True
-        known = _of(told[0], self._found, statement.start)
-        is_there = any(thought[0].start <= each.start < thought[-1].end for each in known)
-        return is_there or not (known or _of(told[0], self._earlier))
-
-    def name(self, statement: Statement) -> Statement | None:
-        """The clause with the name of its person, whom the next "she" means, too. None if it is unclear who that is."""
-        if (told := _pronoun(statement)) is None:
-            return None
-        pronoun, template, length = told
-        known, earlier = _of(pronoun, self._found, statement.start), _of(pronoun, self._earlier)
-        meant = known[-1:] if known and known[-1].is_subject else earlier
-        if known and not known[-1].is_subject:
-            start = known[-1].start
-            begin = max(self._said.text.rfind(mark, 0, start) for mark in ".!?\n")
-            # "My son is a worry", and then "My dad would have shouted, I don't. He's 15": either may be meant.
-            is_aside = statement.language.statements.first_person.search(self._said.text, start + 2, statement.start)
-            meant = [*(each for each in known if each.start > begin), *(earlier if is_aside else [])]
-        if len({each.words for each in meant}) != 1 or not meant[0].words:
-            return None
-        person = meant[-1]
-        if person.source != self._said.id:
-            source = Provenance(person.source, person.start, person.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
-            self.sources[statement.start] = (source,)
-        self._found.append(replace(person, start=statement.end - 1, pronoun=pronoun, is_subject=True))
-        self._found.sort(key=lambda each: each.start)
-        said = template.format(who=person.words) + statement.text[length:]
-        return replace(statement, text=said[:1].upper() + said[1:])
-
-
-def _of(pronoun: str, mentions: Sequence[_Mention], until: float = math.inf) -> list[_Mention]:
-    """The mentions that a pronoun may stand for, before a place."""
-    return [each for each in mentions if each.pronoun in (pronoun, "any") and each.start < until]
-
-
-def _pronoun(statement: Statement) -> tuple[str, str, int] | None:
-    """The pronoun that a clause starts with, the template for its person, and its length. None without one."""
-    for each, rule in statement.language.statements.pronouns:
-        if (match := rule.match(statement.text)) is not None:
-            pronoun, _, template = each.partition(" ")
-            return pronoun, template, match.end()
-    return None
-
-
-def _mentions(source: str, text: str) -> list[_Mention]:
-    """Who is mentioned in the user's own words, in order."""
-    found: list[_Mention] = []
-    text = statements.own_words(text)
-    for each, rule in detect(text).statements.people:
-        pronoun, _, template = each.partition(" ")
-        for match in rule.finditer(text):
-            start, end = match.span()
-            if not any(other.start < end and start < other.end for other in found):
-                who = match.groupdict().get("who", "")
-                who = f"{who[:1].lower()}{who[1:]}" if template.startswith("my ") else who
-                found.append(_Mention(source, start, end, pronoun, template.format(who=who)))
-    return sorted(found, key=lambda each: each.start)
 
 
 def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
@@ -527,6 +457,15 @@ def _read_all(said: Said, statement: Statement, further: Sequence[Statement]) ->
     for template, rule in statement.language.slots.named if fact.slot in statements.CHANGES else ():
         for match in rule.finditer(statement.text):
             yield _read(said, replace(statement, text=template.format(**match.groupdict())), ())
+
+
+def _without_opening(said: Said, statement: Statement) -> list[Fact]:
+    """The fact of a statement without its first words ("Not Abba, I …"), if they are few and not about the user."""
+    opening, first_person = _OPENING.match(statement.text), statement.language.statements.first_person
+    if opening is None or first_person.search(opening[0]) or not first_person.match(statement.text, opening.end()):
+        return []
+    rest = replace(statement, text=statement.text[opening.end() :], start=statement.start + opening.end())
+    return [_read(said, rest, ())] if is_told(rest) else []
 
 
 def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fact:
