@@ -8,9 +8,10 @@ with their facts; `keep_plain.txt` has plain sentences, worth keeping or not. A 
 is like a fact of its message. `keep_verdicts.jsonl` has what readers said of candidates that they saw alone, by message
 and span; in the talks, whose sentences lean on one another, that decides, and in LongMemEval it teaches as a second
 reading. A head is the mean of two fits: to the labels of the first readers, and to all labels with what readers said of
-candidates. Every number is of messages that the fit did not see: of other sessions, or of other sources. `--keep`
-writes `src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of each kind of talk that are kept in
-sessions which the fit did not see, for a reader to judge, and writes nothing.
+candidates. `keep_months.jsonl` has such verdicts on the months of everyday talk in `needed.jsonl`, of which two writers
+are left out of every fit. Every number is of messages that the fit did not see: of other sessions, or of other
+sources. `--keep` writes `src/mnemic/text/facts/worth.json`; `--sample SEED` prints 20 facts of each kind of talk that
+are kept in sessions which the fit did not see, for a reader to judge, and writes nothing.
 Without MNEMIC_DATA nothing is done.
 """
 
@@ -21,12 +22,13 @@ import base64
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import cast
+from typing import Any, cast
 from zlib import crc32
 
 import numpy as np
@@ -66,11 +68,17 @@ RIDGE = 1.0
 CUE_RIDGE = 0.3
 """Cues are few and far larger than the components of a vector, so they need less of a penalty."""
 
-PLAIN, PLAIN_WEIGHT = "plain", 2.0
-"""What people say in five words is rare in the talks and common in use, so it counts twice."""
+PLAIN = "plain"
+WEIGHTS_OF = {PLAIN: 2.0, "months": 0.5}
+"""What people say in five words is rare in the talks and common in use, so it counts twice. Everyday talk counts half:
+with more, worthless messages of LongMemEval are kept.
+"""
 
-UNSEEN = "talks_c"
+UNSEEN = ("talks_c", "months_ab")
 """Talks that no fit sees, so that their rows stay comparable between heads."""
+
+MONTHS = dict.fromkeys("ab", "months_ab") | dict.fromkeys("def", "months")
+"""What the months of talk of each writer are for: to measure, or to fit."""
 
 TALKS = ("talks_a", "talks_b")
 
@@ -130,8 +138,7 @@ class Examples:
     @property
     def weights(self) -> Doubles:
         """How much each candidate counts."""
-        plain = [self.message_of(row).source == PLAIN for row in range(len(self.message))]
-        return np.where(plain, PLAIN_WEIGHT, 1.0)
+        return np.array([WEIGHTS_OF.get(self.message_of(row).source, 1.0) for row in range(len(self.message))])
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
@@ -141,7 +148,7 @@ class Examples:
     @property
     def is_taught(self) -> NDArray[np.bool_]:
         """Which candidates are fitted to."""
-        return np.array([self.message_of(row).source != UNSEEN for row in range(len(self.message))])
+        return np.array([self.message_of(row).source not in UNSEEN for row in range(len(self.message))])
 
     @property
     def taught(self) -> Doubles:
@@ -255,16 +262,38 @@ def read_messages(pool: Path) -> Iterator[Labelled]:
         if any(row["id"] in facts for row in rows)
     ]
     yield from _of_sessions("longmemeval", sessions, facts, first)
-    for name in (*TALKS, UNSEEN):
+    for name in (*TALKS, UNSEEN[0]):
         rows = read_labels(name)
         labels = {str(row["id"]): _gold(row) for row in rows if row["role"] == "user"}
         yield from _of_sessions(name, group_sessions(rows), labels)
+    yield from _of_months()
     for place, line in enumerate((HERE / "keep_plain.txt").read_text(encoding="utf-8").splitlines()):
         sign, _, text = line.partition(" ")
         if sign in ("+", "-"):
             found = find_candidates(Said(f"plain{place}", text, datetime(2025, 1, 1, tzinfo=UTC)))
             gold = [bag(each.text) for each in found] if sign == "+" else []
             yield Labelled(PLAIN, f"plain{place}", text, found, gold)
+
+
+def _of_months() -> Iterator[Labelled]:
+    """The messages of months of everyday talk, of which readers judged every candidate."""
+    kept = {(row["id"], row["start"]) for row in read_labels("months") if row["verdict"] == "keep"}
+    lines = [*read_json_lines(HERE.parent / "needed.jsonl"), *read_json_lines(HERE / "needed.jsonl")]
+    people = cast("list[Mapping[str, Any]]", [row for _, row in lines])
+    numbers: Counter[str] = Counter()
+    for person in (person for person in people if person["writer"] in MONTHS):
+        writer: str = person["writer"]
+        for place, session in enumerate(person["sessions"]):
+            name = f"{writer}{numbers[writer]}-{place}"
+            rows: list[Row] = [
+                {"id": f"{name}-{turn}", "session": name, "time": session["date"], "role": role, "text": text}
+                for turn, (role, text) in enumerate(session["turns"])
+            ]
+            for message in _of_sessions(MONTHS[writer], [rows], {str(row["id"]): () for row in rows}):
+                told = [(fact, fact.provenance[-1].source_id, fact.provenance[0].start) for fact in message.found]
+                right = [bag(fact.text) for fact, id_, start in told if (id_, start) in kept]
+                yield replace(message, gold=right)
+        numbers[writer] += 1
 
 
 def read_labels(name: str) -> list[Row]:

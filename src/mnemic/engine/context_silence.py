@@ -128,8 +128,8 @@ def _joins(text: str, recalls: Sequence[Recall]) -> bool:
 
 
 def _stands_out(prompt: silence.Prompt, found: Sequence[Hit]) -> bool:
-    """True if a small store has a hit that shares a word with the prompt and is too close to it to be chance. For a task
-    it may be: "Write a poem about coffee".
+    """True if a small store has a hit that shares a word with the prompt and is too close to it to be chance. For a
+    task it may be: "Write a poem about coffee".
     """
     least = log(max(1.0, prompt.searched / CHANCE_ROWS))
     return (

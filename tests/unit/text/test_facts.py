@@ -619,6 +619,11 @@ def test_the_wording_without_what_says_nothing_is_chosen(text: str, likely: list
     assert estimate == likely[wordings.index(fact)]
 
 
+def test_a_name_before_what_somebody_is_to_the_user_is_no_opening():
+    (wordings,) = find_wordings(Said("m1", "Rohan, my partner, has signed the lease.", AT))
+    assert [fact.text for fact in wordings] == ["Rohan, User's partner, has signed the lease"]
+
+
 @pytest.mark.parametrize(
     "text, told",
     [

@@ -173,3 +173,24 @@ def test_no_moment_raises(text: str, moment: datetime):
     for said in (text, f"yesterday {text}", "in 9 years", "900 years ago"):
         named = find_time(said, moment, detect(said).dates)
         assert named is None or named.start < named.end
+
+
+@pytest.mark.parametrize(
+    "text, start",
+    [
+        ("I am on permanent nights since November so she will like that", "2025-11-01"),
+        ("Declan is off the last week in June", "2026-06-01"),
+        ("I asked for four-day weeks from August", "2026-08-01"),
+        ("We decided the flight on 12 September", "2026-09-12"),
+        ("I started at the museum, contract to Sept 30", "2026-09-30"),
+    ],
+)
+def test_a_month_goes_by_what_is_said_of_it(text: str, start: str):
+    named = find_time(text, AT, detect(text).dates)
+    assert named is not None
+    assert named.start.date().isoformat() == start
+
+
+def test_a_weekly_habit_has_no_date():
+    text = "I've joined the choir on Monday mornings"
+    assert find_time(text, AT, detect(text).dates) is None

@@ -128,7 +128,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-15"
+VERSION = "rules-16"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -168,7 +168,7 @@ _TELLING_WORDS = 4
 """What goes on in fewer words ("It hurts", "Not anymore") is a trifle, and is left out."""
 
 _THOUGHT_CHARS = 320
-_OPENING = late_pattern(r"(?:[^\W\d][\w'’]*+ ?){1,5}[,;:] (?=\w)")
+_OPENING = late_pattern(r"(?:[^\W\d][\w'’]*+ ?){1,5}[,;:] (?=\w)(?![Mm]y [^,;:]{1,30},)")  # "Rohan, my partner, …"
 _ANALYSER = Analyser()
 
 
