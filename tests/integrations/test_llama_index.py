@@ -127,7 +127,7 @@ def test_a_block_recalls_and_takes_in_what_leaves_the_short_term_memory(mnemic: 
             await mine.aput(ChatMessage(role=MessageRole.USER, content=f"My boat number {n} is blue and quite long"))
             await mine.aput(ChatMessage(role=MessageRole.ASSISTANT, content="Noted."))
         for each in (mine, theirs):
-            await each.aput(ChatMessage(role=MessageRole.USER, content="Which colour has boat number 1?"))
+            await each.aput(ChatMessage(role=MessageRole.USER, content="Which colour has my boat number 1?"))
         shown = str(await mine.aget()), str(await theirs.aget())
         await engine.dispose()
         return shown

@@ -168,10 +168,9 @@ def strong_enough(hits: Sequence[Hit], text: str, *, least_message: float = 0.0)
             is_later = since is not None and hit.item.role is Role.USER and hit.at.date() > since.at.date()
             floors[hit.id] = _least_of_message(hit, min(least_message, LATER_MESSAGE) if is_later else least_message)
     is_lookup = is_question(text) and len(text.split()) <= LOOKUP_WORDS
-    for hit in islice(
-        filter(_tells, hits), NEAREST if _best(hits) < (silence.ABOUT_SUBJECT if is_lookup else SURE) else 0
-    ):
-        floors[hit.id] = min(floors[hit.id], _least_of_message(hit, NO_MESSAGE))
+    if least_message and _best(hits) < (silence.ABOUT_SUBJECT if is_lookup else SURE):
+        for hit in islice(filter(_tells, hits), NEAREST):
+            floors[hit.id] = min(floors[hit.id], _least_of_message(hit, NO_MESSAGE))
     return tuple(hit for hit in hits if hit.relevance is None or hit.relevance >= floors.get(hit.id, passage))
 
 

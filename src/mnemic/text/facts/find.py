@@ -141,6 +141,7 @@ KEPT = 0.5
 WORTHLESS = 0.12
 """A statement that only goes on about another is cut if it is less likely worth keeping by itself."""
 
+_SURE = 1e-9  # nothing is more certain than this
 TELLING_GAIN = 0.8  # log odds: it stays if it makes the whole so much likelier
 OPENING_GAIN = 1.0  # log odds: opening words go if it is so much likelier without them
 
@@ -285,6 +286,7 @@ def choose_wording(wordings: Sequence[Fact], likely: Sequence[float]) -> tuple[F
 
 
 def _odds(likely: float) -> float:
+    likely = min(max(likely, _SURE), 1.0 - _SURE)
     return math.log(likely / (1.0 - likely))
 
 
@@ -462,7 +464,9 @@ def _read_all(said: Said, statement: Statement, further: Sequence[Statement]) ->
 def _without_opening(said: Said, statement: Statement) -> list[Fact]:
     """The fact of a statement without its first words ("Not Abba, I …"), if they are few and not about the user."""
     opening, first_person = _OPENING.match(statement.text), statement.language.statements.first_person
-    if opening is None or first_person.search(opening[0]) or not first_person.match(statement.text, opening.end()):
+    if opening is None or statement.is_declared or first_person.search(opening[0]):
+        return []
+    if first_person.match(statement.text, opening.end()) is None:
         return []
     rest = replace(statement, text=statement.text[opening.end() :], start=statement.start + opening.end())
     return [_read(said, rest, ())] if is_told(rest) else []
