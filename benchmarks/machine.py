@@ -35,3 +35,9 @@ def keep(name: str, text: str) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / name).write_text(text, encoding="utf-8")
     print(text)
+
+
+def read_notes(name: str) -> str:
+    """The sections that people wrote below the report in `benchmarks/results/<name>`, with their first heading."""
+    before, heading, notes = (RESULTS / name).read_text(encoding="utf-8").partition("\n## ")
+    return heading + notes if before else ""

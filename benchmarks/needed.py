@@ -21,7 +21,7 @@ from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.machine import keep, provenance, table
+from benchmarks.machine import keep, provenance, read_notes, table
 from mnemic import Mnemic, Scope
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
@@ -32,7 +32,7 @@ from mnemic.model.scope import as_utc
 
 TALKS = Path(__file__).with_name("needed.jsonl")
 LATER = timedelta(days=7)
-"""The prompts are sent so long after the last conversation."""
+"""Time between the last conversation and the prompts."""
 
 HEADS = [
     "talks",
@@ -49,7 +49,7 @@ Turn = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A prompt: the lines of its context, those that are useful, whether all evidence is shown, and the tokens."""
+    """A prompt and its context: the lines, the useful ones, the `share` of the evidence in it, and the tokens."""
 
     text: str
     needs: str
@@ -82,7 +82,8 @@ def main() -> int:
     if options.file == TALKS:
         _, _, about = (__doc__ or "").strip().split("\n\n")
         made = provenance("python benchmarks/needed.py")
-        keep("needed.md", f"# Contexts after months of everyday talk\n\n{about}\n\n{made}\n\n{text}\n")
+        heading = "# Contexts after months of everyday talk"
+        keep("needed.md", f"{heading}\n\n{about}\n\n{made}\n\n{text}\n{read_notes('needed.md')}")
     return 0
 
 

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from benchmarks.machine import ROOT, keep, provenance, table
+from benchmarks.machine import ROOT, keep, provenance, read_notes, table
 from mnemic.adapters.embedders.minilm import DIMS
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
@@ -74,7 +74,8 @@ WEIGHTS_OF = {PLAIN: 2.0, "months": 0.5}
 with more, worthless messages of LongMemEval are kept.
 """
 
-UNSEEN = ("talks_c", "months_ab")
+UNSEEN_TALKS = "talks_c"
+UNSEEN = (UNSEEN_TALKS, "months_ab")
 """Talks that no fit sees, so that their rows stay comparable between heads."""
 
 MONTHS = dict.fromkeys("ab", "months_ab") | dict.fromkeys("def", "months")
@@ -192,7 +193,7 @@ def main() -> int:
                 uses(name, data), likely - thresholds[name], by_words[way] - thresholds.get("by_words", 0.5)
             )
             rows += describe(f"{name}, other {way}", data, shifted, 0.0)
-    keep("keep.md", report(data, rows, thresholds) + read_notes())
+    keep("keep.md", report(data, rows, thresholds) + read_notes("keep.md"))
     if chosen.keep:
         heads = {name: ship(read, name, data, thresholds[name]) for name, read in READINGS.items()}
         shipped = {"model": shipped_embedder().space.model, **heads}
@@ -262,7 +263,7 @@ def read_messages(pool: Path) -> Iterator[Labelled]:
         if any(row["id"] in facts for row in rows)
     ]
     yield from _of_sessions("longmemeval", sessions, facts, first)
-    for name in (*TALKS, UNSEEN[0]):
+    for name in (*TALKS, UNSEEN_TALKS):
         rows = read_labels(name)
         labels = {str(row["id"]): _gold(row) for row in rows if row["role"] == "user"}
         yield from _of_sessions(name, group_sessions(rows), labels)
@@ -530,14 +531,6 @@ def report(data: Examples, rows: list[list[str]], thresholds: Mapping[str, float
         describe_agreement(read_labels("longmemeval")),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def read_notes() -> str:
-    """The sections that people wrote below the report."""
-    before, heading, notes = (
-        (ROOT / "benchmarks" / "results" / "keep.md").read_text(encoding="utf-8").partition("\n## ")
-    )
-    return heading + notes if before else ""
 
 
 def describe_agreement(rows: Sequence[Row]) -> str:

@@ -23,7 +23,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -36,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from benchmarks.fit.features import opened
 from benchmarks.fit.sets import SETS, BenchSet, load, part
 from benchmarks.machine import ROOT, keep, provenance, table
+from benchmarks.needed import LATER
 from mnemic.api import Mnemic
 from mnemic.engine.context_silence import sights
 from mnemic.engine.engine import Engine
@@ -171,7 +172,7 @@ def _months(
             messages = [{"role": role, "content": text} for role, text in session["turns"]]
             mnemic.capture(replace(scope, session=f"talk {number} {place}"), messages)
             mnemic.work()
-    with clock.at(as_utc(person["sessions"][-1]["date"], "date") + timedelta(days=7)):
+    with clock.at(as_utc(person["sessions"][-1]["date"], "date") + LATER):
         for probe in person["probes"]:
             kind, label = ("needed", 1) if probe["needs"] else ("not needed", -1)
             yield _example(parts, scope, (f"months of talk, writer {person['writer']}", kind, probe["text"], label))

@@ -51,7 +51,8 @@ CROSS_GAP = 2.0
 """So far behind the best fact or passage, in logits, a passage is not needed, nor a fact behind the best passage."""
 
 LEAST_MESSAGE = 0.1
-"""A message below it is noise where all that was found fits into the budget; one with few words of content needs more.
+"""A message below it is noise if everything found fits into the budget, unless it is one of the `NEAREST`. One with few
+words of content needs more.
 Elsewhere messages stand by their rank: this floor would cost BEAM a tenth of its evidence.
 """
 
@@ -61,8 +62,8 @@ have 52 instead of 56 of 68 held-out answers; this shows one more message for ea
 """
 
 NEAREST = 8
-"""So many of the user's best messages are shown above `NO_MESSAGE`, unless a hit answers: people seldom ask in the
-words of an earlier talk.
+"""Number of the user's best messages that need only `NO_MESSAGE`, unless a hit answers. People seldom ask in the words
+of an earlier conversation. More messages find more, but add noise (`benchmarks/results/needed.md`).
 """
 
 LOOKUP_WORDS = 8  # a shorter question looks something up, so one hit about its subject is enough

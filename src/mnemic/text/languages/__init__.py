@@ -428,11 +428,11 @@ class ClauseRules:
 class Language:
     """One language's rules. A text belongs to the language whose `script` dominates it (without `never`), else to the
     one with most of its `common` words. `third_person` rewrites a clause of the speaker as about `user`; `intensifier`
-    words are removed before. `joint` joins two clauses to one sentence. `is_cased`: a sentence starts with a capital, a
-    clause after the joint does not. `asks_assistant`: a lower-case question about the assistant's earlier words.
-    `courtesies`: words of texts without content. `lowered`: names without capitals, in the group `name`. Each word of a
-    "name" gets one, each letter of an "acronym". `cues`: signals for the head that estimates worth, by names that mean
-    the same in every language.
+    words are removed before, and so are first words that only connect a clause and last ones that only comment on it.
+    `joint` joins two clauses to one sentence. `is_cased`: a sentence starts with a capital, a clause after the joint
+    does not. `asks_assistant`: a lower-case question about the assistant's earlier words. `courtesies`: words of texts
+    without content. `lowered`: names without capitals, in the group `name`. Each word of a "name" gets one, each letter
+    of an "acronym". `cues`: signals for the head that estimates worth, by names that mean the same in every language.
     """
 
     code: str

@@ -102,7 +102,8 @@ def _add_subject(clause: str) -> str:
 _FIRST_PERSON = _OWN.pattern("first_person")  # after a word such as "War", the "I" is a number
 
 
-_JOINED = late_pattern(r"[,;:]\s+|\b(?:but|so|because|that|when|while)\s+")
+# Only what follows the last of these belongs to "and I".
+_CLAUSE_END = late_pattern(r"[,;:]\s+|\b(?:but|so|because|that|when|while)\s+")
 
 
 def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
@@ -112,7 +113,7 @@ def _is_pair(left: str, sentence: str, cut: re.Match[str]) -> bool:
         return not re.match(
             r"(?:my|our)\s+[\w'’-]+(?:\s+[\w'’-]+)?\s+(?:is|are|was|were|has|have|had|will|can)\b", after
         )
-    left = _JOINED.split(left.rstrip(" ,;:"))[-1]
+    left = _CLAUSE_END.split(left.rstrip(" ,;:"))[-1]
     return (
         not re.search(r"\b(?:[Ii](?:m|ve)?|we|names?)\b|['’](?:m|ve|s)\b|\b(?:is|are|was|were|has|had|have)\b", left)
         and len(left.split()) <= _PAIR_WORDS
