@@ -34,21 +34,21 @@ from mnemic.text.facts.find import (
     Reply,
     Said,
     choose_facts,
-    choose_wording,
+    find_candidates,
     find_wishes,
-    find_wordings,
     is_long_enough,
     is_within,
     join_clauses,
+    shorten,
     terms_of,
 )
 from mnemic.text.facts.own_words import Scene
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
 from mnemic.text.facts.statements import MAX_ATTRIBUTE_CHARS
-from mnemic.text.facts.worth import are_wishes
+from mnemic.text.facts.worth import are_wishes, cut_pieces, piece_odds, split_pieces
 from mnemic.text.prompts import language_of
 from mnemic.text.sentences import sentences
-from mnemic.text.slots import is_of_project, is_work_order, slot_of
+from mnemic.text.slots import ORDER, is_of_project, is_work_order, slot_of
 from mnemic.text.wordings import edition
 
 if TYPE_CHECKING:
@@ -185,12 +185,11 @@ def end_done(engine: Engine, work: UnitOfWork, shown: Shown, actor: str) -> None
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What was found in a message; `vectors`: of its facts, None where they are not made yet. `is_open`: the facts must
-    still be chosen from `wordings` and `wishes`. `further`: facts over the limit, for the profile.
+    still be chosen, from these and the `wishes`. `further`: facts over the limit, for the profile.
     """
 
     message: Message
     facts: Sequence[Fact]
-    wordings: Sequence[tuple[Fact, ...]] = ()
     wishes: Sequence[Fact] = ()
     fallback: str = ""
     is_open: bool = False
@@ -327,7 +326,7 @@ class Extracting(SessionRun):
             earlier=self._earlier(message),
         )
         own = self._with_own_words(message)
-        fallback, llm, wishes, wordings = "", self._engine.llm, list[Fact](), list[tuple[Fact, ...]]()
+        fallback, llm, wishes = "", self._engine.llm, list[Fact]()
         try:
             facts = [] if llm is None else self._ask_model(llm, message, said)
         except MnemicError as error:
@@ -337,14 +336,13 @@ class Extracting(SessionRun):
             if not self._may_fall_back:
                 raise
         if is_open := llm is None or bool(fallback):
-            wordings = find_wordings(replace(said, text=own.text))
+            facts = find_candidates(replace(said, text=own.text))
             can_judge = any(isinstance(each, LayeredEmbedder) for each in self._engine.embedders)
-            wishes = find_wishes(replace(said, text=own.text), [whole for whole, *_ in wordings]) if can_judge else []
+            wishes = find_wishes(replace(said, text=own.text), facts) if can_judge else []
         self._note(own)
         spans = self._corrected.get(message.id, ())
         facts = [fact for fact in facts if not any(_is_said_in(fact, message, span) for span in spans)]
-        wordings = [each for each in wordings if not any(_is_said_in(each[0], message, span) for span in spans)]
-        return _Found(own, facts, wordings, wishes, fallback, is_open=is_open)
+        return _Found(own, facts, wishes, fallback, is_open=is_open)
 
     def _earlier(self, message: Message) -> list[tuple[str, str]]:
         """The ids and texts of the last messages that may name whom this one is about."""
@@ -470,8 +468,7 @@ def _is_of_project(message: Message, fact: Fact) -> bool:
 def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     """Each message with those of its candidates that are worth keeping, and their vectors; what a model found stays."""
     opened = [each for each in found if each.is_open]
-    candidates = [fact for each in opened for wordings in each.wordings for fact in wordings]
-    wishes = [fact for each in opened for fact in each.wishes]
+    candidates, wishes = [f for each in opened for f in each.facts], [f for each in opened for f in each.wishes]
     if not candidates and not wishes:
         return list(found)
     layers: Layers = {}
@@ -479,20 +476,43 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     likely = iter(estimate_worth(engine, candidates, vectors[: len(candidates)], layers))
     kept, limit = _choose_wishes(wishes, layers), engine.settings.life.facts_per_message
     known = dict(zip([fact.text for fact in (*candidates, *wishes)], vectors, strict=True))
+    asked = [[wish for wish in each.wishes if wish.text in kept] for each in opened]
+    joined = list[list[Fact]]()
+    for each, mine in zip(opened, asked, strict=True):
+        worth = choose_facts(each.facts, [next(likely) for _ in each.facts])
+        facts = [fact for place in worth if (fact := each.facts[place]).slot or not is_within(fact, mine)]
+        joined.append(join_clauses(each.message.text, facts))
+    shorter = iter(_cut_pieces(engine, [fact for facts in joined for fact in facts]))
+    made = iter(
+        [
+            within_limit([*(next(shorter) for _ in facts), *mine], limit)
+            for facts, mine in zip(joined, asked, strict=True)
+        ]
+    )
     chosen = list[_Found]()
     for each in found:
-        made = each
-        if each.is_open:
-            asked = [wish for wish in each.wishes if wish.text in kept]
-            worded = [choose_wording(wordings, [next(likely) for _ in wordings]) for wordings in each.wordings]
-            worth = choose_facts([fact for fact, _ in worded], [estimate for _, estimate in worded])
-            facts = [fact for place in worth if (fact := worded[place][0]).slot or not is_within(fact, asked)]
-            facts, further = within_limit([*join_clauses(each.message.text, facts), *asked], limit)
-            made = replace(each, facts=facts, is_open=False, further=further)
-        chosen.append(made)
+        facts, further = next(made) if each.is_open else (each.facts, each.further)
+        chosen.append(replace(each, facts=facts, is_open=False, further=further))
     others = [fact for each in chosen for fact in each.facts if fact.text not in known]
     known |= zip([fact.text for fact in others], fact_vectors(engine, others), strict=True)
     return [replace(each, vectors=[known[fact.text] for fact in each.facts]) for each in chosen]
+
+
+def _cut_pieces(engine: Engine, facts: Sequence[Fact]) -> list[Fact]:
+    """The facts without openings, asides and comments, as far as the shipped embedder can tell them."""
+    split = [[] if fact.slot.startswith(ORDER) else split_pieces(fact.text) for fact in facts]
+    many = [(fact, spans) for fact, spans in zip(facts, split, strict=True) if len(spans) > 1]
+    pieces = [replace(fact, text=fact.text[start:end]) for fact, spans in many for start, end in spans]
+    layers: Layers = {}
+    fact_vectors(engine, pieces, layers)
+    rows = [layers.get(indexed_text(piece)) for piece in pieces]
+    if not rows or any(row is None or not row.size for row in rows):
+        return list(facts)
+    odds = iter(piece_odds([fact.text for fact, _ in many], [spans for _, spans in many], np.array(rows)))
+    return [
+        shorten(fact, cut_pieces(fact.text, spans, next(odds))) if len(spans) > 1 else fact
+        for fact, spans in zip(facts, split, strict=True)
+    ]
 
 
 def _choose_wishes(wishes: Sequence[Fact], layers: Layers) -> set[str]:

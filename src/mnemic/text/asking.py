@@ -50,6 +50,9 @@ class Span:
     last: date
 
 
+_ORDINAL = ("st", "nd", "rd", "th")
+
+
 @dataclass(frozen=True, slots=True)
 class Asking:
     """The signals of a question. `is_unspaced`: its terms are bigrams, of which few match."""
@@ -85,7 +88,7 @@ def _read_dates(folded: str) -> Iterator[Date]:
         yield from _check_date(year, int(month), day)
     months, named, worded = _month_words()
     for found in worded.finditer(folded) if named.search(folded) else ():  # most questions name no month
-        day = found["before"] or found["after"]
+        day = found["before"] or _ordinals().get(found["ordinal"] or "") or found["after"]
         if day or found["year"] or found["lead"]:
             yield from _check_date(found["year"], months[found["name"]], day)
     for words in (language.dates for language in languages()):
@@ -99,6 +102,14 @@ def _check_date(year: str | None, month: int, day: str | None) -> Iterator[Date]
 
 
 @cache
+def _ordinals() -> Mapping[str, str]:
+    """The days of a month in words, "twentieth", longest first, each with its number."""
+    numbers = [each for language in languages() for each in language.dates.numbers.items()]
+    found = {word: str(number) for word, number in numbers if word.endswith(_ORDINAL)}
+    return dict(sorted(found.items(), key=lambda each: -len(each[0])))
+
+
+@cache
 def _month_words() -> tuple[Mapping[str, int], re.Pattern[str], re.Pattern[str]]:
     """Months by name in all languages; patterns for a name and for its possible context."""
     listed = [_FURTHER_MONTHS, *(language.dates.months for language in languages() if language.dates.months)]
@@ -107,10 +118,12 @@ def _month_words() -> tuple[Mapping[str, int], re.Pattern[str], re.Pattern[str]]
     }
     names = "|".join(sorted(months, key=len, reverse=True))
     leads = "|".join([*(language.dates.leads for language in languages() if language.dates.leads), _FURTHER_LEADS])
+    ordinals = "|".join(_ordinals())
     worded = (
-        rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?\s+(?:of\s+|de\s+)?|\b(?P<lead>{leads})\s+(?:the\s+)?)?"
+        rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?\s+(?:of\s+|de\s+)?"
+        rf"|\b(?P<ordinal>{ordinals})\s+of\s+|\b(?P<lead>{leads})\s+(?:the\s+)?)?"
         rf"\b(?P<name>{names})\b\.?"
-        r"(?:\s+(?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!\d))?(?:,?\s+(?:of\s+|de\s+|del\s+)?(?P<year>\d{4})\b)?"
+        r"(?:(?:,?\s+the)?\s+(?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!\d))?(?:,?\s+(?:of\s+|de\s+|del\s+)?(?P<year>\d{4})\b)?"
     )
     return months, re.compile(rf"\b(?:{names})\b"), re.compile(worded)
 

@@ -36,7 +36,7 @@ def facts(reply: str, answer: str, trust: Trust = Trust.ASSISTANT) -> list[tuple
         (
             "It sounds like you've decided to phase out formal wear at the office, which is wonderful.",
             "Exactly, formal wear is gone from the office.",
-            "I have decided to phase out formal wear at the office",
+            "I have decided to phase out formal wear at the office, which is wonderful",
         ),
         (
             "Your dedication to continuous learning and teaching is truly admirable.",

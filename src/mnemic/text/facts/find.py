@@ -7,7 +7,6 @@ no harm. `slot_of` takes a few more wordings, since a superseded memory can be b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +19,7 @@ from mnemic.text.analyser import Analyser
 from mnemic.text.facts import statements
 from mnemic.text.facts import when as times
 from mnemic.text.facts.people import People
-from mnemic.text.facts.statements import Statement, find_statements, slot_of, tell
+from mnemic.text.facts.statements import Statement, find_statements, longest_part, slot_of, tell
 from mnemic.text.facts.when import cut_label
 from mnemic.text.facts.worth import may_be_wishes
 from mnemic.text.languages import Language, RestatingRules, detect
@@ -128,7 +127,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-16"
+VERSION = "rules-17"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
@@ -137,17 +136,6 @@ MIN_CHARS = 10
 
 KEPT = 0.5
 """A statement that is less likely worth keeping is left out; `keep_probability` is scaled so."""
-
-WORTHLESS = 0.12
-"""A second statement that is less likely worth keeping by itself is cut. Chosen by reading some 80 statements below it:
-three said something of use.
-"""
-
-TELLING_GAIN = (
-    0.8  # log odds that a second statement must add to stay anyway ("I don't want another" after an operation)
-)
-OPENING_GAIN = 1.0  # log odds: with less, "As for the garden, …" would lose its subject
-_LEAST_ODDS = 1e-9  # keeps the odds finite
 
 PLAIN_CHARS = 120  # a longer sentence says more than how a slot is filled
 SPAN_SUPPORT = 1.0  # a fact of the rules is the words of its span in another person
@@ -173,7 +161,6 @@ _TELLING_WORDS = 4
 """What goes on in fewer words ("It hurts", "Not anymore") is a trifle, and is left out."""
 
 _THOUGHT_CHARS = 320
-_OPENING = late_pattern(r"(?:[^\W\d][\w'’]*+ ?){1,5}[,;:] (?=\w)(?![Mm]y [^,;:]{1,30},)")  # "Rohan, my partner, …"
 _ANALYSER = Analyser()
 
 
@@ -203,22 +190,15 @@ class Said:
 
 def find_candidates(said: Said) -> list[Fact]:
     """All that could be a fact: what is taken up of the reply, then the statements of the message in order."""
-    return [fact for fact, *_ in find_wordings(said)]
-
-
-def find_wordings(said: Said) -> list[tuple[Fact, ...]]:
-    """The candidates, each with its shorter wordings: one without its opening words, or its two statements."""
     if not is_long_enough(said.text):
         return []
     people = People(said.id, said.text, said.earlier)
-    found = [(fact,) for fact in _read_reply(said)]
+    found = list(_read_reply(said))
     for first, *further in _find_thoughts(said.text, people):
-        whole, *others = _read_all(said, first, further)
-        parts = [_read(said, each, ()) for each in (first, *further)] if further else _without_opening(said, first)
-        told = [(whole, *parts), *((other,) for other in others)]
+        told = list(_read_all(said, first, further))
         if (who := people.mentions.get(first.start)) is not None:
             source = Provenance(who.source, who.start, who.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
-            told = [tuple(replace(each, provenance=(*each.provenance, source)) for each in facts) for facts in told]
+            told = [replace(fact, provenance=(*fact.provenance, source)) for fact in told]
         found += told
     return found
 
@@ -277,21 +257,6 @@ def _read_wish(said: Said, start: int, end: int) -> Fact:
         provenance=(source,),
         trust=said.trust,
     )
-
-
-def choose_wording(wordings: Sequence[Fact], likely: Sequence[float]) -> tuple[Fact, float]:
-    """The wording of a candidate to store, and how likely it is worth keeping."""
-    whole, *parts = zip(wordings, likely, strict=True)
-    if not parts or parts[0][1] < KEPT:
-        return whole
-    gain = _odds(parts[0][1]) - _odds(whole[1])
-    is_better = gain > OPENING_GAIN if len(parts) == 1 else parts[1][1] < WORTHLESS and gain > -TELLING_GAIN
-    return parts[0] if is_better else whole
-
-
-def _odds(likely: float) -> float:
-    likely = min(max(likely, _LEAST_ODDS), 1.0 - _LEAST_ODDS)
-    return math.log(likely / (1.0 - likely))
 
 
 def choose_facts(found: Sequence[Fact], likely: Sequence[float]) -> list[int]:
@@ -355,6 +320,16 @@ def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
         return None
     told, start = third_person(whole) + "".join(dates), one.valid_from or other.valid_from
     return replace(one, text=told, valid_from=start, provenance=(replace(first, end=last.end),))
+
+
+def shorten(fact: Fact, text: str) -> Fact:
+    """The fact in fewer of its words, without a date that these do not tell; as it was if its value is not in them."""
+    language = detect(text)
+    if text == cut_label(fact.text) or fact.value.casefold() not in text.casefold():
+        return fact
+    label = fact.text[len(cut_label(fact.text)) :]
+    is_dated = times.find_time(text, fact.observed_at, language.dates) is not None
+    return replace(fact, text=text + (label if is_dated else ""), valid_from=fact.valid_from if is_dated else None)
 
 
 def is_plain(fact: Fact) -> bool:
@@ -431,7 +406,15 @@ def _find_thoughts(text: str, people: People) -> list[list[Statement]]:
             thoughts[-1].append(statement)
         elif named is not None and not rules.is_hanging(named.text):
             thoughts.append([named])
+        elif (part := longest_part(statement, _leans_on(statement))) is not None and is_told(part):
+            thoughts.append([part])
     return thoughts
+
+
+def _leans_on(statement: Statement) -> Callable[[str], bool]:
+    """Whether a part of the statement cannot be understood alone."""
+    rules = statement.language.statements
+    return lambda part: rules.is_hanging(part) or rules.goes_on(part)
 
 
 def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
@@ -463,17 +446,6 @@ def _read_all(said: Said, statement: Statement, further: Sequence[Statement]) ->
     for template, rule in statement.language.slots.named if fact.slot in statements.CHANGES else ():
         for match in rule.finditer(statement.text):
             yield _read(said, replace(statement, text=template.format(**match.groupdict())), ())
-
-
-def _without_opening(said: Said, statement: Statement) -> list[Fact]:
-    """The fact of a statement without its first words ("Not Abba, I …"), if they are few and not about the user."""
-    opening, first_person = _OPENING.match(statement.text), statement.language.statements.first_person
-    if opening is None or statement.is_declared or first_person.search(opening[0]):
-        return []
-    if first_person.match(statement.text, opening.end()) is None:
-        return []
-    rest = replace(statement, text=statement.text[opening.end() :], start=statement.start + opening.end())
-    return [_read(said, rest, ())] if is_told(rest) else []
 
 
 def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> Fact:

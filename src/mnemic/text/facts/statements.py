@@ -7,7 +7,7 @@ Questions, guesses, orders, quoted and pasted text and other people's words are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -29,6 +29,8 @@ _SPOKEN_WORDS = 22
 tells several things at once.
 """
 
+_LINK = late_pattern(r"(?<![\s,])[\s,]++(?:and|but|so|or|because|und|aber|oder|weil)$")
+_FEWEST_WORDS = 4  # of a part that is told without the rest of its clause
 _PAUSE = late_pattern(r"[.,;:!?\n…。，！？；：](?!\w)")
 _BULLETS = ("-", "*", "•", "–")
 _LINE = late_pattern(r"(?:(?! [/|•] |[.;] [A-Z][\w ]{1,20}: )[^\n])+")  # also one of "Name: Ana / Job: welder"
@@ -257,19 +259,46 @@ def _find_clauses(text: str, start: int, end: int, language: Language, *, is_has
             begin = start + span[0] + shift
             if not rules.refused.search(piece):
                 yield Statement(begin, begin + len(piece), piece, language, is_whole=False)
+        elif (told := longest_part(Statement(start, end, sentence, language), rules.refused.search)) is not None:
+            yield told
         return
     for left, right in edges:
         if (declared := _declare(text, start + left, start + right, language)) is not None:
             yield declared
             continue
-        piece = sentence[left:right]
-        if len(edges) == 1 and (comment := rules.find_comment(piece)) is not None:
-            piece = piece[:comment]
-        piece, shift = _trim(piece, rules.opening if left else None)
+        piece, shift = _trim(sentence[left:right], rules.opening if left else None)
         begin = start + left + shift
         closing = text[start + right : end] if start + right >= end - 1 else ""  # the question mark of the last clause
-        if piece and len(piece) <= MAX_STATEMENT_CHARS and not rules.refused.search(piece + closing):
-            yield from _apart(Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1))
+        if piece and len(piece) <= MAX_STATEMENT_CHARS:
+            yield from _tell(Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1), closing)
+
+
+def _tell(statement: Statement, closing: str) -> Iterator[Statement]:
+    """The statements of a clause, or of its longest part that asks nothing; `closing`: the mark behind it."""
+    refused = statement.language.statements.refused
+    if not refused.search(statement.text + closing):
+        yield from _apart(statement)
+    elif (told := longest_part(statement, lambda part: refused.search(part + closing))) is not None:
+        yield told
+
+
+def longest_part(statement: Statement, is_refused: Callable[[str], object]) -> Statement | None:
+    """The longest run of a statement's pieces that begins with the speaker and is not refused."""
+    rules, text = statement.language.statements, statement.text
+    cuts = [(0, 0), *(cut.span() for cut in rules.piece.finditer(text)), (len(text), len(text))]
+    spans = [(start, end) for _, start in cuts[:-1] for end, _ in cuts[1:] if start < end]
+    spans = [(start, start + len(_LINK.sub("", text[start:end]))) for start, end in spans if end - start < len(text)]
+    parts = [(_trim(text[start:end], rules.opening), start) for start, end in spans]
+    told = [
+        (piece, start + shift)
+        for (piece, shift), start in parts
+        if rules.first_person.match(piece) and not is_refused(piece)
+    ]
+    piece, start = max(told, key=lambda each: len(each[0]), default=("", 0))
+    if len(piece.split()) < _FEWEST_WORDS:
+        return None
+    start += statement.start
+    return replace(statement, start=start, end=start + len(piece), text=piece, is_whole=False)
 
 
 def _apart(statement: Statement) -> Iterator[Statement]:

@@ -147,11 +147,13 @@ def _read_near(match: re.Match[str], today: datetime, words: DateRules) -> When:
     return _moved(today, _STEPS[words.steps[match["step"]]], words.units[match["unit"]])
 
 
-def _read_weekday(match: re.Match[str], today: datetime, words: DateRules) -> When:
+def _read_weekday(match: re.Match[str], today: datetime, words: DateRules) -> When | None:
     """The day: "last Friday", or "on Friday" of what is past, the latest one; "next Friday" that of the next week."""
     day = words.weekdays[match["weekday"]]
-    clause = _clause_around(match, words)
-    step = words.steps.get(match["step"] or "") or ("last" if _tense(clause, words) is _Tense.PAST else "coming")
+    is_past = _tense(_clause_around(match, words), words) is _Tense.PAST
+    if match.group() == match["weekday"] and not is_past:
+        return None  # "my long run is Saturday"
+    step = words.steps.get(match["step"] or "") or ("last" if is_past else "coming")
     if step == "next":
         return _span(_monday(today) + timedelta(days=7 + day), "day")
     if step in ("this", "coming"):

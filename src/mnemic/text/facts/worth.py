@@ -7,6 +7,9 @@ the shipped embedder, for its vectors, if only they are stored, and for its abse
 Another pair of heads (`wishes.json`, `benchmarks/fit/wishes.py`) tells a standing wish to the assistant, such as "when
 I ask for code, just the code": users word them in too many ways for rules. A gate over hashed words lets few sentences
 pass, and the other head judges what the inner layers hold of them.
+
+A last head (`pieces.json`, `benchmarks/fit/pieces.py`) tells which pieces of a fact a note would not hold: openings,
+asides, comments, and consequences of the moment.
 """
 
 from __future__ import annotations
@@ -53,8 +56,42 @@ _POINTING = late_pattern(
 )
 """Words that may point at something said before, which a memory does not show; "they" is mostly the user."""
 
+_MARK = late_pattern(r"[,;:…!?.–—-]")
+_LINK = late_pattern(
+    r"(?:and|but|so|because|also|plus|though|although|while|or|und|aber|also|denn|weil)\s", re.IGNORECASE
+)
+_DEPENDENT = late_pattern(
+    r"(?:that|which|who|whom|because|cos|bc|if|unless|until|as|since|than|dass|ob)\b", re.IGNORECASE
+)
+_LIMITING = late_pattern(
+    r"(?:and |but |or |so )?(?:if|unless|until|till|once|when|except|only|not|wenn|falls|sobald|bis|außer|nur|nicht)\b"
+    r"|(?:no|keine?n?)\b(?! (?:wait|worries|rush|hurry|thanks|need|problem|pressure|joke)\b)"
+    r"|(?:but|though|although|aber|obwohl|sondern)(?: [^ ]+){3}",
+    re.IGNORECASE,
+)
+"""Without such a piece, the rest may say what is not true."""
+
+_POINTING_BACK = late_pattern(r"(?:(?:and|but|so) )?(?:it|he|she|they|him|her|them|er|sie|es)\b", re.IGNORECASE)
+_BEGINNINGS = tuple(
+    late_pattern(rf"(?:{words})\b", re.IGNORECASE)
+    for words in (
+        "so|also|deshalb",
+        "and|und",
+        "but|aber",
+        "which|was",
+        "because|since|as|cos|bc|weil|denn",
+        "(?:(?:and|so|but) )?(?:can|could|should|would|will|do|does|did|is|are|any|what|how|why|where|when|which|who)",
+        "it|that|this|they|he|she|you|there|es|das|er|sie|du",
+        r".*\b(?:you|du|dir|dich)",
+    )
+)
+_THIRD = late_pattern(r"\b(?:they|their|them)\b", re.IGNORECASE)
+_ASIDE_WORDS = 4  # a longer piece is cut at an end of the fact only
+_MARKS = " ,;:-–—"
+
 _ANALYSER = Analyser()
 Doubles = NDArray[np.float64]
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +204,132 @@ def are_wishes(memories: Sequence[str], layers: NDArray[np.float32]) -> list[boo
     return (load_wish_heads()[1].odds(read) > 0).tolist()
 
 
+def split_pieces(text: str) -> list[Span]:
+    """The spans of a fact's clauses and asides, in order, without the date behind it."""
+    rules, end = detect(text).statements, len(cut_label(text))
+    lead = rules.lead.match(text, 0, end)
+    begin = lead.end() if lead is not None else 0
+    cuts = [(begin, begin)] if begin else []
+    cuts += [cut.span() for cut in rules.piece.finditer(text, begin, end)]
+    spans: list[Span] = []
+    for (_, start), (until, _) in pairwise([(0, 0), *cuts, (end, end)]):
+        stop = start + len(text[start:until].rstrip())
+        last = spans[-1] if spans else (0, 0)
+        if spans and not _MARK.search(text[last[1] : start]) and rules.ties.search(text[last[0] : last[1]]):
+            spans[-1] = (last[0], stop)
+        elif stop > start:
+            spans.append((start, stop))
+    return spans
+
+
+def measure_piece(text: str, spans: Sequence[Span], place: int) -> list[float]:
+    """The plain cues of a piece of a fact, each 0..1 or little more."""
+    start, end = spans[place]
+    piece, user = text[start:end], detect(text).user
+    count = len(piece.split())
+    return [
+        float(place == 0),
+        float(place == len(spans) - 1),
+        len(spans) / 5,
+        count / 10,
+        float(count <= _ASIDE_WORDS // 2),
+        float(count <= _ASIDE_WORDS),
+        float(user in piece),
+        float(user in text[:start]),
+        float(user in text[end:]),
+        float(_NUMBER.search(piece) is not None),
+        float(_NAME.search(piece) is not None),
+        len(piece) / len(text),
+        float(";" in text[spans[place - 1][1] : start] if place else False),
+        *(float(rule.match(piece) is not None) for rule in _BEGINNINGS),
+    ]
+
+
+def cut_pieces(text: str, spans: Sequence[Span], odds: Sequence[float]) -> str:
+    """The fact without the pieces of positive log odds and the date behind it, as far as the rest is sound. A piece is
+    cut at an end of the fact, or if it is a short aside.
+    """
+    kept, told = list(range(len(spans))), cut_label(text)
+    refused: set[int] = set()
+    while True:
+        ends = (kept[0], kept[-1])
+        loose = [
+            place
+            for place in kept
+            if odds[place] > 0.0 and place not in refused and (place in ends or _is_aside(text, spans, place))
+        ]
+        if not loose:
+            return told
+        place = max(loose, key=lambda each: odds[each])
+        rest = [each for each in kept if each != place]
+        if _is_free(text, spans, place) and _is_sound(text, shorter := _join_pieces(text, spans, rest)):
+            kept, told = rest, shorter
+        else:
+            refused.add(place)
+
+
+def _is_aside(text: str, spans: Sequence[Span], place: int) -> bool:
+    start, end = spans[place]
+    return len(text[start:end].split()) <= _ASIDE_WORDS and _MARK.search(text[end : spans[place + 1][0]]) is not None
+
+
+def _is_free(text: str, spans: Sequence[Span], place: int) -> bool:
+    """False for a piece that the others need, or that has half of a pair of brackets."""
+    start, end = spans[place]
+    is_last = place + 1 == len(spans)
+    following = "" if is_last else text[slice(*spans[place + 1])]
+    is_marked = is_last or _MARK.search(text[end : spans[place + 1][0]]) is not None
+    if not is_marked and (_DEPENDENT.match(following) or (place > 0 and not _LINK.match(following))):
+        return False
+    if _LIMITING.match(text, start) or _POINTING_BACK.match(following):
+        return False
+    return _is_closed(text[start:end]) and not text[:start].rstrip().endswith(("..", "…"))
+
+
+def _is_sound(text: str, rest: str) -> bool:
+    """False if the rest is no statement, leaves something open, or says "they" before it names the user."""
+    user, language = detect(text).user, detect(text)
+    if len(rest.split()) <= 1 or not _is_closed(rest) or not language.statements.is_told(rest):
+        return False
+    third = _THIRD.search(rest)
+    return user not in text or 0 <= rest.find(user) < (third.start() if third is not None else len(rest))
+
+
+def _is_closed(text: str) -> bool:
+    return text.count("(") == text.count(")") and text.count('"') % 2 == 0 and text.count("“") == text.count("”")
+
+
+def _join_pieces(text: str, spans: Sequence[Span], places: Sequence[int]) -> str:
+    """The pieces at these places as one sentence."""
+    told = ""
+    for place in places:
+        start, end = spans[place]
+        piece, gap = text[start:end], text[spans[place - 1][1] : start] if place else ""
+        if told and not gap.strip() and place - 1 not in places and not _LINK.match(piece):
+            gap = ", "
+        told += gap + piece if told else _LINK.sub("", piece, count=1) if place and _LINK.match(piece) else piece
+    told = told.strip(_MARKS).rstrip(_MARKS + ".…")
+    return told[:1].upper() + told[1:]
+
+
+def read_pieces(
+    texts: Sequence[str], spans: Sequence[Sequence[Span]], layers: NDArray[np.float32] | Doubles
+) -> Doubles:
+    """The features of all pieces of these facts, `(n, 3 f + cues)`. `layers`: what the inner layers hold of them, in
+    order, `(n, f)`. First and last pieces have weights of their own.
+    """
+    pairs = zip(texts, spans, strict=True)
+    cues = np.array([measure_piece(text, each, place) for text, each in pairs for place in range(len(each))])
+    read = layers.astype(np.float64)
+    return np.hstack([read, read * cues[:, :1], read * cues[:, 1:2], cues])
+
+
+def piece_odds(texts: Sequence[str], spans: Sequence[Sequence[Span]], layers: NDArray[np.float32]) -> list[list[float]]:
+    """For each fact, the log odds of each piece that a note would not hold it; arguments as for `read_pieces`."""
+    odds = iter(load_piece_head().odds(read_pieces(texts, spans, layers)).tolist())
+    return [[next(odds) for _ in each] for each in spans]
+
+
 def shipped_model() -> str:
     """The model whose vectors and layers the heads read."""
     return str(_read()["model"])
@@ -184,6 +347,12 @@ def load_heads() -> tuple[Head, Head, Head]:
 def load_wish_heads() -> tuple[Head, ...]:
     """The gate over words, and the head over inner layers."""
     return read_heads("wishes.json")
+
+
+@cache
+def load_piece_head() -> Head:
+    """The head over inner layers and cues that finds what a note would not hold."""
+    return read_heads("pieces.json")[0]
 
 
 def read_heads(name: str) -> tuple[Head, ...]:

@@ -45,19 +45,18 @@ class StatementRules:
 
     `opening`: greetings and fillers before a statement. `refused`: questions, guesses, quoted words. `condition` starts
     a hypothetical sentence. `material` asks for work on the following text. `own_label`: labels before the user's own
-    words ("Note:"). `speech`: somebody quoted: "he texted 'i quit'", "she goes im 25". `cut`: a possible end of a
-    clause; `keeps_together` (text before the cut, sentence, cut) rejects it. `run_on`: further ends in texts without
-    marks. `taken_back` corrects the last words. `linked`: where an overlong dictated clause is cut. `joints`: words
-    that may join two facts of one subject. `find_reason`: span of a reason within a question. `find_comment`: start of
-    a mere comment in a clause. `impersonal` and `of_it` continue the previous clause; `is_hanging` finds pronouns
-    without a noun. `add_subject` adds an omitted "I". `is_told`: the clause's third person is true, unlike that of
-    "we're eleven". `first_person`: words that must not remain in the third person outside quotations. `people`:
-    mentions, by pronoun ("she", "he", "any") and template ("she my {who}"; "she ": a stranger). `pronouns`: the first
-    words of a clause, by pronoun and template ("she {who} is"). `declared`: decisions, lessons and standing orders, as
-    templates for their groups and patterns. `tell_order` puts an order into the third person, or returns "" for one
-    that points back. `one_task`: a text whose orders are for one task. `owned`: whom and what the user has according to
-    a request, as `declared`. `wish`: the memory of a wish in the user's words. `unreal`: jokes, suppositions and
-    translations, in which nothing is owned.
+    words ("Note:"). `speech`: somebody quoted: "he texted 'i quit'". `cut`: a possible end of a clause;
+    `keeps_together` (text before, sentence, cut) rejects it. `run_on`: further ends in texts without marks.
+    `taken_back` corrects the last words. `linked`: where an overlong dictated clause is cut. `joints`: words that may
+    join two facts of one subject. `find_reason`: span of a reason within a question. `impersonal` and `of_it` continue
+    the previous clause; `is_hanging` finds pronouns without a noun. `add_subject` adds an omitted "I". `is_told`: the
+    clause's third person is true, unlike that of "we're eleven". `first_person`: words that must not remain in the
+    third person outside quotations. `people`: mentions, by pronoun ("she", "he", "any") and template ("she my {who}";
+    "she ": a stranger). `pronouns`: the first words of a clause, by pronoun and template ("she {who} is"). `declared`:
+    decisions, lessons and standing orders, as templates for their groups and patterns. `tell_order` puts an order into
+    the third person, or returns "" for one that points back. `one_task`: a text whose orders are for one task. `owned`:
+    whom and what the user has according to a request, as `declared`. `wish`: the memory of a wish in the user's words.
+    `unreal`: jokes, suppositions and translations, in which nothing is owned. `split_pieces` reads the others.
     """
 
     opening: re.Pattern[str]
@@ -75,7 +74,6 @@ class StatementRules:
     speech: re.Pattern[str] = NEVER
     keeps_together: Callable[[str, str, re.Match[str]], bool] = lambda _left, _sentence, _cut: False
     find_reason: Callable[[str], tuple[int, int] | None] = lambda _sentence: None
-    find_comment: Callable[[str], int | None] = lambda _clause: None
     is_hanging: Callable[[str], bool] = lambda _clause: False
     add_subject: Callable[[str], str] = lambda clause: clause
     is_told: Callable[[str], bool] = lambda _clause: True
@@ -88,6 +86,9 @@ class StatementRules:
     owned: Rules = ()
     unreal: re.Pattern[str] = NEVER
     wish: str = ""
+    piece: re.Pattern[str] = NEVER
+    lead: re.Pattern[str] = NEVER
+    ties: re.Pattern[str] = NEVER
 
     def goes_on(self, clause: str) -> bool:
         """True for a clause that continues the previous statement: "It was …", "I got them on Friday"."""

@@ -19,10 +19,6 @@ _OWN = OwnRules("en")
 _REASON = _OWN.pattern("reason")  # introduces the reason of a question or request, which is stated as true
 _REASON_ENDS = _OWN.pattern("reason_ends")
 _SUBORDINATE = _OWN.pattern("subordinate")
-_COMMENT = _OWN.pattern("comment")
-_TELLING = late_pattern(r"\d|(?<=[a-z,] )(?!I\b)[A-Z][a-z]|\b(?:since|because|as) (?:I|my)\b")
-"""A comment with a number, a name or a reason of the speaker is more than an opinion."""
-
 _NO_OBJECT = _OWN.pattern("no_object")
 _VERB = _OWN.pattern("verb")
 _GOVERNS = _OWN.pattern("governs")  # words that take a question as their object
@@ -140,13 +136,6 @@ def _tells_a_time(sentence: str, match: re.Match[str]) -> bool:
     return any(is_past(word) for word in words) if subject in ("i", "we") else not is_apart and subject in ("my", "our")
 
 
-def _find_comment(clause: str) -> int | None:
-    """The start of a mere opinion: "I moved to Rome, which was nice"."""
-    match = _COMMENT.search(clause)
-    is_opinion = match is not None and match.start() > len(clause) // 3 and not _TELLING.search(match.group())
-    return match.start() if match is not None and is_opinion else None
-
-
 _NO_PAST = _OWN.pattern("no_past")  # a participle after "am" is no past ("I'm excited"), nor is "has got"
 _PERFECT = late_pattern(rf"(?:\b(?:have|has|had)|'(?:ve|s)) (?:\w+ )?(?:{'|'.join(sorted(PARTICIPLES))})\b")
 
@@ -172,7 +161,6 @@ LANGUAGE = read_language(
     statements={
         "keeps_together": _keeps_together,
         "find_reason": _find_reason,
-        "find_comment": _find_comment,
         "is_hanging": _is_hanging,
         "add_subject": _add_subject,
         "is_told": _is_told,

@@ -70,13 +70,18 @@ _PAIR = any_case(r"^(?:my|our) (?!names?\b)([\w'’-]+(?: [\w'’-]+)?(?:, [\w' 
 _FRIEND = late_pattern(r"^([A-Z][\w'’-]+) and I\b(?!['’])")
 """The user comes first: "my wife and I" becomes "User and their wife"."""
 
+_ME_AND = any_case(r"^(?:me|myself) and (?P<who>(?:my|our) [\w'’-]+(?: [A-Z][\w'’-]+)?)(?= \w)")
+_AND_ME = any_case(r"^(?P<who>(?:my|our) [\w'’-]+(?: [A-Z][\w'’-]+)?) and me\b")
+_MYSELF = any_case(r"(?P<who>\b(?:i|we)) (?:myself|ourselves)\b")
+_SELF = any_case(r"^(?P<who>i(?:['’]m| am| was) an? [^,;]*?(?<!\bby)(?<!\bof)(?<!\bfor)(?<!\bto)) myself$")
 _COMPOUND = _OWN.pattern("compound")
 
 
 def third_person(clause: str) -> str:
     """The clause with the speaker as "User". No string raises."""
     clause = _HAS_DONE.sub(" has", _IS_MINE.sub(" is", spell_out(clause)))
-    clause = _MEMBERS.sub(r"\g<being> part of \g<group>", clause)
+    clause = _MEMBERS.sub(r"\g<being> part of \g<group>", _SELF.sub(r"\g<who>", _MYSELF.sub(r"\g<who>", clause)))
+    clause = _AND_ME.sub(r"\g<who> and I", _ME_AND.sub(r"\g<who> and I", clause))
     told = _Rewriting(_FRIEND.sub(r"I and \1", _PAIR.sub(r"I and my \1", clause))).done()
     return _NEGATED.sub("doesn't", told) if _ALONE.match(clause) else told
 
@@ -124,6 +129,7 @@ class _Rewriting:
         self._is_pair = clause.startswith("I and ")
         self._may_go_on = False
         self._is_past = False
+        self._is_perfect = False
         self._is_named = False
         self._out: list[str] = []
         self._place = 0
@@ -156,7 +162,8 @@ class _Rewriting:
         before = self._word_before()
         if (word == "i" and before in _NUMBERED) or (word == "we" and not ending and self._is_of_a_name(token)):
             return False
-        return bool(ending) or token[0] != "i" or following.isspace()
+        is_road = following == "-" and self._tokens[self._place + 2 : self._place + 3] != [" "]  # "I-40"
+        return bool(ending) or not (is_road or (token[0] == "i" and not following.isspace()))
 
     def _is_of_a_name(self, token: str) -> bool:
         """True for "US", and the last word of "The Rest of Us": a capital after a word."""
@@ -177,7 +184,8 @@ class _Rewriting:
         self._is_named = True
         if ending:
             auxiliary = self._had_or_would() if ending == "d" else _ENDINGS.get(ending, ending)
-            self._may_go_on = auxiliary == "am" and not is_plural
+            self._may_go_on = auxiliary in ("am", "have") and not is_plural
+            self._is_perfect = auxiliary == "have"
             self._out.append(" " + (_PLURALS.get(auxiliary, auxiliary) if is_plural else with_user(auxiliary)))
         elif before not in _INVERTED and not self._is_pair:
             self._verb(is_plural=is_plural)
@@ -209,7 +217,8 @@ class _Rewriting:
             self._put(blank)
             self._put(adverb)
         blank, verb, behind = (*self._tokens[self._place : self._place + 3], "", "", "")[:3]
-        is_next = blank.isspace() and may_follow_and(verb.lower()) and behind.isspace()
+        may_follow = may_follow_and(verb.lower()) and not (self._is_perfect and verb.lower() in PARTICIPLES)
+        is_next = blank.isspace() and may_follow and behind.isspace()
         if is_next and (has_adverb or not self._is_past):
             self._put(blank)
             self._put(with_user(verb))
