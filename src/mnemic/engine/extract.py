@@ -502,7 +502,9 @@ def _cut_pieces(engine: Engine, facts: Sequence[Fact]) -> list[Fact]:
     """The facts without openings, asides and comments, as far as the shipped embedder can tell them."""
     split = [[] if fact.slot.startswith(ORDER) else split_pieces(fact.text) for fact in facts]
     many = [(fact, spans) for fact, spans in zip(facts, split, strict=True) if len(spans) > 1]
-    pieces = [replace(fact, text=fact.text[start:end]) for fact, spans in many for start, end in spans]
+    pieces = [
+        replace(fact, text=fact.text[start:end], slot="", value="") for fact, spans in many for start, end in spans
+    ]
     layers: Layers = {}
     fact_vectors(engine, pieces, layers)
     rows = [layers.get(indexed_text(piece)) for piece in pieces]

@@ -1,9 +1,14 @@
 """Which words of a candidate are stored."""
 
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
+from mnemic import Mnemic, Scope
+from mnemic.build import build
+from mnemic.config import MEMORY_URL, Config
+from mnemic.ports.models import LayeredEmbedder
 from mnemic.text.facts.find import Said, find_candidates, shorten
 from mnemic.text.facts.worth import cut_pieces, piece_odds, split_pieces
 
@@ -46,22 +51,34 @@ def test_a_fact_is_split_into_clauses_and_asides(fact: str, pieces: list[str]):
         ),
         ("Celia will laugh, she is User's wife", [1.0, -1.0], "Celia will laugh, she is User's wife"),
         ("User wed in May, they said", [1.0, -1.0], "User wed in May, they said"),
-        ("User is vegan (strict, but no honey)", [-1.0, -1.0, 1.0], "User is vegan (strict, but no honey)"),
+        ("User is vegan (strict, so no honey)", [-1.0, 1.0], "User is vegan (strict, so no honey)"),
         ("Because of.. well, User left", [-1.0, 1.0, -1.0], "Because of.. well, User left"),
+        (
+            "User left, the old cat of hers came, and rests",
+            [-1.0, 1.0, -1.0],
+            "User left, the old cat of hers came, and rests",
+        ),
+        ("User left Ann because she lied", [1.0, -1.0], "User left Ann because she lied"),
+        ("User left, they said it, User rests", [1.0, -1.0, 1.0], "User left, they said it"),
+        ("User is moving to Rome, probably", [-1.0, 1.0], "User is moving to Rome, probably"),
+        ("User does not drink, well, hardly", [-1.0, 1.0, 1.0], "User does not drink, well, hardly"),
+        ("User hates hype, no emojis", [-1.0, 1.0], "User hates hype, no emojis"),
+        ("User got the job, or so it seems", [-1.0, -1.0, 1.0], "User got the job"),
     ],
 )
 def test_pieces_are_cut_where_the_rest_stays_true_and_sound(fact: str, odds: list[float], told: str):
     spans = split_pieces(fact)
-    assert cut_pieces(fact, spans, odds[: len(spans)]) == told
+    assert len(spans) == len(odds)
+    assert cut_pieces(fact, spans, odds) == told
 
 
-def test_odds_are_given_for_each_piece_of_each_fact():
-    import numpy as np
-
-    facts = ["User takes warfarin, so the trip may be dear", "Ok so User has sold the ewes, honestly, and the dog"]
+def test_a_trifle_has_higher_odds_to_be_cut_than_a_fact():
+    embedder = build(Config(store=MEMORY_URL)).embedder
+    facts = ["User takes warfarin, so the insurance may be dear", "Second thing: User has sold the ewes, God help them"]
     spans = [split_pieces(fact) for fact in facts]
-    odds = piece_odds(facts, spans, np.zeros((sum(map(len, spans)), 1152), dtype=np.float32))
-    assert [len(each) for each in odds] == [len(each) for each in spans]
+    pieces = [fact[start:end] for fact, each in zip(facts, spans, strict=True) for start, end in each]
+    odds = piece_odds(facts, spans, cast(LayeredEmbedder, embedder).embed_layers(pieces)[1])
+    assert [[each > 0 for each in row] for row in odds] == [[False, True], [True, False, True]]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +91,7 @@ def test_odds_are_given_for_each_piece_of_each_fact():
         ),
         ("I sold the car, what a day yesterday was", "User sold the car", "User sold the car"),
         ("I live in Porto, as I said", "User said so", "User lives in Porto, as they said"),
+        ("I came last week and left yesterday", "User left yesterday", "User left yesterday (on 2026-05-05)"),
     ],
 )
 def test_a_shorter_fact_keeps_its_date_and_its_value(text: str, shorter: str, told: str):
@@ -117,6 +135,38 @@ def test_a_fact_is_worded_as_a_person_would_write_it(text: str, told: str):
 )
 def test_the_sound_part_of_a_clause_is_told_without_the_rest(text: str, told: str):
     assert told in _read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm moving to Rome if I get the visa",
+        "I moved to Leeds, or I might as well have",
+        "I work at Deloitte, or I would if my visa had come through",
+        "I'll quit my job at Siemens in June if my raise is refused",
+        "He told everyone, I have a drinking problem",
+        "She shouted at me, I am a terrible mother, and hung up",
+        "Ich ziehe im Mai nach Rom, falls ich den Job bekomme",
+        "Can you check this: I live in a house with " + "many fine old things, " * 80,
+        "Can you " + "you, " * 1500 + "help?",
+    ],
+)
+def test_no_part_is_told_without_what_limits_it(text: str):
+    assert not _read(text)
+
+
+def test_stored_facts_are_cut_but_orders_are_not():
+    with Mnemic.open("memory://", has_worker=False) as memory:
+        scope = Scope(user="ana", session="s1")
+        for said in (
+            "I moved to Leeds, so the commute may be awful",
+            "From now on, write short lines, no emojis please",
+        ):
+            memory.capture(scope, user=said)
+            memory.work()
+        texts = [each.text for each in memory.list(scope) if each.kind != "summary"]
+    assert "User moved to Leeds" in texts
+    assert any("no emojis" in each for each in texts)
 
 
 @pytest.mark.parametrize(

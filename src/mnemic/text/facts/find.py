@@ -323,13 +323,15 @@ def _join_clause(text: str, one: Fact, other: Fact) -> Fact | None:
 
 
 def shorten(fact: Fact, text: str) -> Fact:
-    """The fact in fewer of its words, without a date that these do not tell; as it was if its value is not in them."""
-    language = detect(text)
-    if text == cut_label(fact.text) or fact.value.casefold() not in text.casefold():
+    """The fact in fewer of its words, with the time that these tell; as it was if its value is not in them."""
+    language, whole = detect(text), cut_label(fact.text)
+    if text == whole or fact.value.casefold() not in text.casefold():
         return fact
-    label = fact.text[len(cut_label(fact.text)) :]
-    is_dated = times.find_time(text, fact.observed_at, language.dates) is not None
-    return replace(fact, text=text + (label if is_dated else ""), valid_from=fact.valid_from if is_dated else None)
+    before, named = (times.find_time(each, fact.observed_at, language.dates) for each in (whole, text))
+    if named is not None and named == before:
+        return replace(fact, text=text + fact.text[len(whole) :])
+    begun = named.start if named is not None and named.start <= fact.observed_at else None
+    return replace(fact, text=text + label_time(named, language), valid_from=begun)
 
 
 def is_plain(fact: Fact) -> bool:

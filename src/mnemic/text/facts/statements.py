@@ -29,7 +29,17 @@ _SPOKEN_WORDS = 22
 tells several things at once.
 """
 
-_LINK = late_pattern(r"(?<![\s,])[\s,]++(?:and|but|so|or|because|und|aber|oder|weil)$")
+_LINK = late_pattern(
+    r"(?<![\s,])[\s,]++(?:and|but|so|or|because|as|since|if|although|though|whereas|while|und|aber|oder|weil|wenn)$"
+)
+_LIMITING = late_pattern(
+    r"(?i)\b(?:if|unless|or|maybe|perhaps|probably|hopefully|supposed(?:ly)?|wish|kidding|joking|would|might|could|not|never|falls"
+    r"|wenn|vielleicht|wohl|oder|würde|hätte|nicht)\b"
+    r"|\b(?<!\bI )(?:said|says|told|tells?|shout\w*|claim\w*|dream\w*|lied|wrote|writes|sagt\w*|meinte|träum\w*)\b"
+)
+"""Left out of a clause, it may change what the rest says, or whose words it is."""
+
+_MOST_CUTS = 12
 _FEWEST_WORDS = 4  # of a part that is told without the rest of its clause
 _PAUSE = late_pattern(r"[.,;:!?\n…。，！？；：](?!\w)")
 _BULLETS = ("-", "*", "•", "–")
@@ -283,22 +293,23 @@ def _tell(statement: Statement, closing: str) -> Iterator[Statement]:
 
 
 def longest_part(statement: Statement, is_refused: Callable[[str], object]) -> Statement | None:
-    """The longest run of a statement's pieces that begins with the speaker and is not refused."""
+    """The longest run of a statement's pieces that begins with the speaker and is not refused. None if what is left out
+    may limit it, or says whose words it is.
+    """
     rules, text = statement.language.statements, statement.text
     cuts = [(0, 0), *(cut.span() for cut in rules.piece.finditer(text)), (len(text), len(text))]
-    spans = [(start, end) for _, start in cuts[:-1] for end, _ in cuts[1:] if start < end]
-    spans = [(start, start + len(_LINK.sub("", text[start:end]))) for start, end in spans if end - start < len(text)]
-    parts = [(_trim(text[start:end], rules.opening), start) for start, end in spans]
-    told = [
-        (piece, start + shift)
-        for (piece, shift), start in parts
-        if rules.first_person.match(piece) and not is_refused(piece)
-    ]
-    piece, start = max(told, key=lambda each: len(each[0]), default=("", 0))
-    if len(piece.split()) < _FEWEST_WORDS:
+    if len(text) > MAX_STATEMENT_CHARS or len(cuts) > _MOST_CUTS:
         return None
-    start += statement.start
-    return replace(statement, start=start, end=start + len(piece), text=piece, is_whole=False)
+    spans = [(start, end) for _, start in cuts[:-1] for end, _ in cuts[1:] if start < end and end - start < len(text)]
+    for left, right in sorted(spans, key=lambda span: span[0] - span[1]):
+        piece, shift = _trim(_LINK.sub("", text[left:right]), rules.opening)
+        if rules.first_person.match(piece) is None or len(piece.split()) < _FEWEST_WORDS or is_refused(piece):
+            continue
+        if _LIMITING.search(text[:left]) or _LIMITING.search(text[right:]):
+            return None
+        start = statement.start + left + shift
+        return replace(statement, start=start, end=start + len(piece), text=piece, is_whole=False)
+    return None
 
 
 def _apart(statement: Statement) -> Iterator[Statement]:

@@ -64,9 +64,11 @@ _DEPENDENT = late_pattern(
     r"(?:that|which|who|whom|because|cos|bc|if|unless|until|as|since|than|dass|ob)\b", re.IGNORECASE
 )
 _LIMITING = late_pattern(
-    r"(?:and |but |or |so )?(?:if|unless|until|till|once|when|except|only|not|wenn|falls|sobald|bis|außer|nur|nicht)\b"
-    r"|(?:no|keine?n?)\b(?! (?:wait|worries|rush|hurry|thanks|need|problem|pressure|joke)\b)"
-    r"|(?:but|though|although|aber|obwohl|sondern)(?: [^ ]+){3}",
+    r"(?:and |but |or |so )?(?:if|unless|until|till|once|when|except|only|not|wenn|falls|bis|außer|nur|nicht)\b"
+    r"|(?:well,? )?(?:maybe|probably|hopefully|perhaps|possibly|supposedly|allegedly|apparently|at least|never"
+    r"|rarely|hardly|barely|sometimes|apart from|as long as|vielleicht|hoffentlich|wahrscheinlich|angeblich|nie|kaum)\b"
+    r"|(?:or|oder) |(?:no|keine?n?)\b(?! (?:wait|worries|rush|hurry|thanks|need|problem|pressure|joke)\b)"
+    r"|(?:but|though|although|aber|obwohl|sondern)(?: [^ ]+){2}",
     re.IGNORECASE,
 )
 """Without such a piece, the rest may say what is not true."""
@@ -85,6 +87,7 @@ _BEGINNINGS = tuple(
         r".*\b(?:you|du|dir|dich)",
     )
 )
+_END = late_pattern(r"(?<![\s,])[\s,]++(?:and|but|so|or|as|und|aber|oder)$", re.IGNORECASE)
 _THIRD = late_pattern(r"\b(?:they|their|them)\b", re.IGNORECASE)
 _ASIDE_WORDS = 4  # a longer piece is cut at an end of the fact only
 _MARKS = " ,;:-–—"
@@ -251,7 +254,7 @@ def cut_pieces(text: str, spans: Sequence[Span], odds: Sequence[float]) -> str:
     """
     kept, told = list(range(len(spans))), cut_label(text)
     refused: set[int] = set()
-    while True:
+    while kept:
         ends = (kept[0], kept[-1])
         loose = [
             place
@@ -259,13 +262,14 @@ def cut_pieces(text: str, spans: Sequence[Span], odds: Sequence[float]) -> str:
             if odds[place] > 0.0 and place not in refused and (place in ends or _is_aside(text, spans, place))
         ]
         if not loose:
-            return told
+            break
         place = max(loose, key=lambda each: odds[each])
         rest = [each for each in kept if each != place]
         if _is_free(text, spans, place) and _is_sound(text, shorter := _join_pieces(text, spans, rest)):
             kept, told = rest, shorter
         else:
             refused.add(place)
+    return told
 
 
 def _is_aside(text: str, spans: Sequence[Span], place: int) -> bool:
@@ -308,7 +312,7 @@ def _join_pieces(text: str, spans: Sequence[Span], places: Sequence[int]) -> str
         if told and not gap.strip() and place - 1 not in places and not _LINK.match(piece):
             gap = ", "
         told += gap + piece if told else _LINK.sub("", piece, count=1) if place and _LINK.match(piece) else piece
-    told = told.strip(_MARKS).rstrip(_MARKS + ".…")
+    told = _END.sub("", told.strip(_MARKS)).rstrip(_MARKS + ".…")
     return told[:1].upper() + told[1:]
 
 

@@ -73,7 +73,10 @@ _FRIEND = late_pattern(r"^([A-Z][\w'’-]+) and I\b(?!['’])")
 _ME_AND = any_case(r"^(?:me|myself) and (?P<who>(?:my|our) [\w'’-]+(?: [A-Z][\w'’-]+)?)(?= \w)")
 _AND_ME = any_case(r"^(?P<who>(?:my|our) [\w'’-]+(?: [A-Z][\w'’-]+)?) and me\b")
 _MYSELF = any_case(r"(?P<who>\b(?:i|we)) (?:myself|ourselves)\b")
-_SELF = any_case(r"^(?P<who>i(?:['’]m| am| was) an? [^,;]*?(?<!\bby)(?<!\bof)(?<!\bfor)(?<!\bto)) myself$")
+_SELF = any_case(
+    r"^(?P<who>i(?:['’]m| am| was) an? [^,;]*?)(?<!\b(?:by|of|to|in|on|at))(?<!\bfor)(?<!\b(?:like|than|with))"
+    r"(?<!\babout) myself$"
+)
 _COMPOUND = _OWN.pattern("compound")
 
 
