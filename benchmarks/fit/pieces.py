@@ -41,7 +41,8 @@ from benchmarks.machine import ROOT, keep, provenance, read_notes, table
 from mnemic.evaluation.dataset import read_json_lines
 from mnemic.model.scope import as_utc
 from mnemic.text.facts.find import Reply, Said, choose_facts, find_candidates, is_long_enough, join_clauses, terms_of
-from mnemic.text.facts.worth import Span, keep_probability, read_pieces, split_pieces
+from mnemic.text.facts.statements import Span, split_pieces
+from mnemic.text.facts.worth import keep_probability, read_pieces
 
 WEIGHTS = ROOT / "src" / "mnemic" / "text" / "facts" / "pieces.json"
 UNSEEN = ("a", "b")

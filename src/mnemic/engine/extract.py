@@ -44,8 +44,8 @@ from mnemic.text.facts.find import (
 )
 from mnemic.text.facts.own_words import Scene
 from mnemic.text.facts.prompt import PROMPT_VERSION, Asked, extraction_prompt, read_facts
-from mnemic.text.facts.statements import MAX_ATTRIBUTE_CHARS
-from mnemic.text.facts.worth import are_wishes, cut_pieces, piece_odds, split_pieces
+from mnemic.text.facts.statements import MAX_ATTRIBUTE_CHARS, cut_pieces, split_pieces
+from mnemic.text.facts.worth import are_wishes, piece_odds
 from mnemic.text.prompts import language_of
 from mnemic.text.sentences import sentences
 from mnemic.text.slots import ORDER, is_of_project, is_work_order, slot_of
@@ -476,23 +476,20 @@ def _choose_facts(engine: Engine, found: Sequence[_Found]) -> list[_Found]:
     likely = iter(estimate_worth(engine, candidates, vectors[: len(candidates)], layers))
     kept, limit = _choose_wishes(wishes, layers), engine.settings.life.facts_per_message
     known = dict(zip([fact.text for fact in (*candidates, *wishes)], vectors, strict=True))
-    asked = [[wish for wish in each.wishes if wish.text in kept] for each in opened]
-    joined = list[list[Fact]]()
-    for each, mine in zip(opened, asked, strict=True):
-        worth = choose_facts(each.facts, [next(likely) for _ in each.facts])
-        facts = [fact for place in worth if (fact := each.facts[place]).slot or not is_within(fact, mine)]
-        joined.append(join_clauses(each.message.text, facts))
-    shorter = iter(_cut_pieces(engine, [fact for facts in joined for fact in facts]))
-    made = iter(
-        [
-            within_limit([*(next(shorter) for _ in facts), *mine], limit)
-            for facts, mine in zip(joined, asked, strict=True)
-        ]
-    )
     chosen = list[_Found]()
     for each in found:
-        facts, further = next(made) if each.is_open else (each.facts, each.further)
-        chosen.append(replace(each, facts=facts, is_open=False, further=further))
+        made = each
+        if each.is_open:
+            asked = [wish for wish in each.wishes if wish.text in kept]
+            worth = choose_facts(each.facts, [next(likely) for _ in each.facts])
+            facts = [fact for place in worth if (fact := each.facts[place]).slot or not is_within(fact, asked)]
+            made = replace(each, facts=join_clauses(each.message.text, facts), wishes=asked)
+        chosen.append(made)
+    shorter = iter(_cut_pieces(engine, [fact for each in chosen if each.is_open for fact in each.facts]))
+    for place, each in enumerate(chosen):
+        if each.is_open:
+            facts, further = within_limit([*(next(shorter) for _ in each.facts), *each.wishes], limit)
+            chosen[place] = replace(each, facts=facts, is_open=False, further=further)
     others = [fact for each in chosen for fact in each.facts if fact.text not in known]
     known |= zip([fact.text for fact in others], fact_vectors(engine, others), strict=True)
     return [replace(each, vectors=[known[fact.text] for fact in each.facts]) for each in chosen]

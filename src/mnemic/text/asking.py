@@ -50,9 +50,6 @@ class Span:
     last: date
 
 
-_ORDINAL = ("st", "nd", "rd", "th")
-
-
 @dataclass(frozen=True, slots=True)
 class Asking:
     """The signals of a question. `is_unspaced`: its terms are bigrams, of which few match."""
@@ -99,6 +96,9 @@ def _read_dates(folded: str) -> Iterator[Date]:
 def _check_date(year: str | None, month: int, day: str | None) -> Iterator[Date]:
     if 1 <= month <= _LAST_MONTH and (day is None or 1 <= int(day) <= _LAST_DAY):
         yield Date(int(year) if year else None, month, int(day) if day else None)
+
+
+_ORDINAL = ("st", "nd", "rd", "th")  # endings of English ones
 
 
 @cache

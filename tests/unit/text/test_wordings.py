@@ -10,7 +10,8 @@ from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.ports.models import LayeredEmbedder
 from mnemic.text.facts.find import Said, find_candidates, shorten
-from mnemic.text.facts.worth import cut_pieces, piece_odds, split_pieces
+from mnemic.text.facts.statements import cut_pieces, split_pieces
+from mnemic.text.facts.worth import piece_odds
 
 AT = datetime(2026, 5, 6, 14, 30, tzinfo=UTC)
 
@@ -113,6 +114,8 @@ def test_a_shorter_fact_keeps_its_date_and_its_value(text: str, shorter: str, to
         ("I'm a Zulu man myself", "User is a Zulu man"),
         ("I've seen the barn in Saddleworth and love it", "User has seen the barn in Saddleworth and loves it"),
         ("I need a flat in Cork, my God", "User needs a flat in Cork"),
+        ("We oughta get a camper for the coast", "User oughta get a camper for the coast"),
+        ("I overran at my son's baptism", "User overran at their son's baptism"),
     ],
 )
 def test_a_fact_is_worded_as_a_person_would_write_it(text: str, told: str):

@@ -13,11 +13,13 @@ from itertools import pairwise
 
 from mnemic.text import sanitise
 from mnemic.text.facts.own_words import own_words
-from mnemic.text.languages import Language, Rules, detect, languages
+from mnemic.text.facts.when import cut_label
+from mnemic.text.languages import NEVER, Language, Rules, detect, languages
 from mnemic.text.normalise import late_pattern
 from mnemic.text.prose import machine_spans, prose_parts
 from mnemic.text.sentences import sentences
 
+Span = tuple[int, int]
 MAX_MESSAGE_CHARS = 8000
 """More than the beginning of a message or a reply is not read: who writes so much has pasted it."""
 
@@ -29,17 +31,12 @@ _SPOKEN_WORDS = 22
 tells several things at once.
 """
 
-_LINK = late_pattern(
-    r"(?<![\s,])[\s,]++(?:and|but|so|or|because|as|since|if|although|though|whereas|while|und|aber|oder|weil|wenn)$"
-)
-_LIMITING = late_pattern(
-    r"(?i)\b(?:if|unless|or|maybe|perhaps|probably|hopefully|supposed(?:ly)?|wish|kidding|joking|would|might|could|not|never|falls"
-    r"|wenn|vielleicht|wohl|oder|würde|hätte|nicht)\b"
-    r"|\b(?<!\bI )(?:said|says|told|tells?|shout\w*|claim\w*|dream\w*|lied|wrote|writes|sagt\w*|meinte|träum\w*)\b"
-)
-"""Left out of a clause, it may change what the rest says, or whose words it is."""
+_MARK = late_pattern(r"[,;:…!?.–—-]")
+_MARKS_AROUND = " ,;:-–—"  # of a shortened fact
+ASIDE_WORDS = 4
+"""A piece of more words is cut at an end of a fact only: in its midst, a head is right for short ones."""
 
-_MOST_CUTS = 12
+_MOST_PIECES = 12  # bounds the runs that are compared; no sentence of a person has more
 _FEWEST_WORDS = 4  # of a part that is told without the rest of its clause
 _PAUSE = late_pattern(r"[.,;:!?\n…。，！？；：](?!\w)")
 _BULLETS = ("-", "*", "•", "–")
@@ -296,20 +293,115 @@ def longest_part(statement: Statement, is_refused: Callable[[str], object]) -> S
     """The longest run of a statement's pieces that begins with the speaker and is not refused. None if what is left out
     may limit it, or says whose words it is.
     """
-    rules, text = statement.language.statements, statement.text
-    cuts = [(0, 0), *(cut.span() for cut in rules.piece.finditer(text)), (len(text), len(text))]
-    if len(text) > MAX_STATEMENT_CHARS or len(cuts) > _MOST_CUTS:
+    language, text = statement.language, statement.text
+    spans = split_pieces(text) if len(text) <= MAX_STATEMENT_CHARS else []
+    if not 1 < len(spans) <= _MOST_PIECES:
         return None
-    spans = [(start, end) for _, start in cuts[:-1] for end, _ in cuts[1:] if start < end and end - start < len(text)]
-    for left, right in sorted(spans, key=lambda span: span[0] - span[1]):
-        piece, shift = _trim(_LINK.sub("", text[left:right]), rules.opening)
-        if rules.first_person.match(piece) is None or len(piece.split()) < _FEWEST_WORDS or is_refused(piece):
+    runs = [(left, right) for place, (left, _) in enumerate(spans) for _, right in spans[place:]]
+    runs.remove((spans[0][0], spans[-1][1]))
+    for left, right in sorted(runs, key=lambda run: run[0] - run[1]):
+        piece, shift = _trim(_rule(language, "end").sub("", text[left:right]), language.statements.opening)
+        is_of_speaker = language.statements.first_person.match(piece) is not None
+        if not is_of_speaker or len(piece.split()) < _FEWEST_WORDS or is_refused(piece):
             continue
-        if _LIMITING.search(text[:left]) or _LIMITING.search(text[right:]):
+        if any(_rule(language, "outside").search(rest) for rest in (text[:left], text[right:])):
             return None
         start = statement.start + left + shift
         return replace(statement, start=start, end=start + len(piece), text=piece, is_whole=False)
     return None
+
+
+def split_pieces(text: str) -> list[Span]:
+    """The spans of a sentence's clauses and asides, in order, without the date behind a fact."""
+    language, end = detect(text), len(cut_label(text))
+    lead = _rule(language, "lead").match(text, 0, end)
+    begin = lead.end() if lead is not None else 0
+    cuts = [(begin, begin)] if begin else []
+    cuts += [cut.span() for cut in _rule(language, "cut").finditer(text, begin, end)]
+    spans: list[Span] = []
+    for (_, start), (until, _) in pairwise([(0, 0), *cuts, (end, end)]):
+        stop = start + len(text[start:until].rstrip())
+        last = spans[-1] if spans else (0, 0)
+        if spans and not _MARK.search(text[last[1] : start]) and _rule(language, "ties").search(text[slice(*last)]):
+            spans[-1] = (last[0], stop)
+        elif stop > start:
+            spans.append((start, stop))
+    return spans
+
+
+def _rule(language: Language, name: str) -> re.Pattern[str]:
+    return language.pieces.get(name, NEVER)
+
+
+def cut_pieces(text: str, spans: Sequence[Span], odds: Sequence[float]) -> str:
+    """The fact without the pieces of positive log odds and the date behind it, as far as the rest is sound. A piece is
+    cut at an end of the fact, or if it is a short aside.
+    """
+    kept, told, language = list(range(len(spans))), cut_label(text), detect(text)
+    refused: set[int] = set()
+    while kept:
+        ends = (kept[0], kept[-1])
+        loose = [
+            place
+            for place in kept
+            if odds[place] > 0.0 and place not in refused and (place in ends or _is_aside(text, spans, place))
+        ]
+        if not loose:
+            break
+        place = max(loose, key=lambda each: odds[each])
+        rest = [each for each in kept if each != place]
+        shorter = _join_pieces(text, spans, rest, language)
+        if _is_free(text, spans, place, language) and _is_sound(text, shorter, language):
+            kept, told = rest, shorter
+        else:
+            refused.add(place)
+    return told
+
+
+def _is_aside(text: str, spans: Sequence[Span], place: int) -> bool:
+    start, end = spans[place]
+    return len(text[start:end].split()) <= ASIDE_WORDS and _MARK.search(text[end : spans[place + 1][0]]) is not None
+
+
+def _is_free(text: str, spans: Sequence[Span], place: int, language: Language) -> bool:
+    """False for a piece that the others need, or that has half of a pair of brackets."""
+    start, end = spans[place]
+    is_last = place + 1 == len(spans)
+    following = "" if is_last else text[slice(*spans[place + 1])]
+    is_marked = is_last or _MARK.search(text[end : spans[place + 1][0]]) is not None
+    is_linked = place == 0 or _rule(language, "link").match(following) is not None
+    if not is_marked and (_rule(language, "dependent").match(following) or not is_linked):
+        return False
+    if _rule(language, "limiting").match(text, start) or _rule(language, "back").match(following):
+        return False
+    return _is_closed(text[start:end]) and not text[:start].rstrip().endswith(("..", "…"))
+
+
+def _is_sound(text: str, rest: str, language: Language) -> bool:
+    """False if the rest is no statement, leaves something open, or says "they" before it names the user."""
+    if len(rest.split()) <= 1 or not _is_closed(rest) or not language.statements.is_told(rest):
+        return False
+    third = _rule(language, "third").search(rest)
+    is_named = 0 <= rest.find(language.user) < (third.start() if third is not None else len(rest))
+    return is_named or language.user not in text
+
+
+def _is_closed(text: str) -> bool:
+    return text.count("(") == text.count(")") and text.count('"') % 2 == 0 and text.count("“") == text.count("”")
+
+
+def _join_pieces(text: str, spans: Sequence[Span], places: Sequence[int], language: Language) -> str:
+    """The pieces at these places as one sentence."""
+    told, link = "", _rule(language, "link")
+    for place in places:
+        start, end = spans[place]
+        piece, gap = text[start:end], text[spans[place - 1][1] : start] if place else ""
+        if told and not gap.strip() and place - 1 not in places and not link.match(piece):
+            gap = ", "
+        is_opened = place and not told and link.match(piece) is not None
+        told += gap * bool(told) + (link.sub("", piece, count=1) if is_opened else piece)
+    told = _rule(language, "end").sub("", told.strip(_MARKS_AROUND)).rstrip(_MARKS_AROUND + ".…")
+    return told[:1].upper() + told[1:]
 
 
 def _apart(statement: Statement) -> Iterator[Statement]:

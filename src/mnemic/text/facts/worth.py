@@ -32,8 +32,9 @@ from mnemic.model.candidates import Space
 from mnemic.model.item import Kind
 from mnemic.ports.models import Vectors
 from mnemic.text.analyser import Analyser
+from mnemic.text.facts.statements import ASIDE_WORDS, Span
 from mnemic.text.facts.when import cut_label
-from mnemic.text.languages import detect, languages
+from mnemic.text.languages import NEVER, detect, languages
 from mnemic.text.normalise import Writing, key_words, late_pattern, writing_of
 
 WORD_BUCKETS = 1024
@@ -56,45 +57,15 @@ _POINTING = late_pattern(
 )
 """Words that may point at something said before, which a memory does not show; "they" is mostly the user."""
 
-_MARK = late_pattern(r"[,;:…!?.–—-]")
-_LINK = late_pattern(
-    r"(?:and|but|so|because|also|plus|though|although|while|or|und|aber|also|denn|weil)\s", re.IGNORECASE
-)
-_DEPENDENT = late_pattern(
-    r"(?:that|which|who|whom|because|cos|bc|if|unless|until|as|since|than|dass|ob)\b", re.IGNORECASE
-)
-_LIMITING = late_pattern(
-    r"(?:and |but |or |so )?(?:if|unless|until|till|once|when|except|only|not|wenn|falls|bis|außer|nur|nicht)\b"
-    r"|(?:well,? )?(?:maybe|probably|hopefully|perhaps|possibly|supposedly|allegedly|apparently|at least|never"
-    r"|rarely|hardly|barely|sometimes|apart from|as long as|vielleicht|hoffentlich|wahrscheinlich|angeblich|nie|kaum)\b"
-    r"|(?:or|oder) |(?:no|keine?n?)\b(?! (?:wait|worries|rush|hurry|thanks|need|problem|pressure|joke)\b)"
-    r"|(?:but|though|although|aber|obwohl|sondern)(?: [^ ]+){2}",
-    re.IGNORECASE,
-)
-"""Without such a piece, the rest may say what is not true."""
+_BEGINNINGS = ("so", "and", "but", "which", "reason", "question", "pronoun", "you")
+"""What a piece of a fact may begin with, as the languages name it. The order is that of the weights."""
 
-_POINTING_BACK = late_pattern(r"(?:(?:and|but|so) )?(?:it|he|she|they|him|her|them|er|sie|es)\b", re.IGNORECASE)
-_BEGINNINGS = tuple(
-    late_pattern(rf"(?:{words})\b", re.IGNORECASE)
-    for words in (
-        "so|also|deshalb",
-        "and|und",
-        "but|aber",
-        "which|was",
-        "because|since|as|cos|bc|weil|denn",
-        "(?:(?:and|so|but) )?(?:can|could|should|would|will|do|does|did|is|are|any|what|how|why|where|when|which|who)",
-        "it|that|this|they|he|she|you|there|es|das|er|sie|du",
-        r".*\b(?:you|du|dir|dich)",
-    )
-)
-_END = late_pattern(r"(?<![\s,])[\s,]++(?:and|but|so|or|as|und|aber|oder)$", re.IGNORECASE)
-_THIRD = late_pattern(r"\b(?:they|their|them)\b", re.IGNORECASE)
-_ASIDE_WORDS = 4  # a longer piece is cut at an end of the fact only
-_MARKS = " ,;:-–—"
+MOST_PIECES = 5
+MOST_PIECE_WORDS = 10
+"""Counts of pieces and of their words are shares of these, so that the cues have about the same size."""
 
 _ANALYSER = Analyser()
 Doubles = NDArray[np.float64]
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,36 +178,18 @@ def are_wishes(memories: Sequence[str], layers: NDArray[np.float32]) -> list[boo
     return (load_wish_heads()[1].odds(read) > 0).tolist()
 
 
-def split_pieces(text: str) -> list[Span]:
-    """The spans of a fact's clauses and asides, in order, without the date behind it."""
-    rules, end = detect(text).statements, len(cut_label(text))
-    lead = rules.lead.match(text, 0, end)
-    begin = lead.end() if lead is not None else 0
-    cuts = [(begin, begin)] if begin else []
-    cuts += [cut.span() for cut in rules.piece.finditer(text, begin, end)]
-    spans: list[Span] = []
-    for (_, start), (until, _) in pairwise([(0, 0), *cuts, (end, end)]):
-        stop = start + len(text[start:until].rstrip())
-        last = spans[-1] if spans else (0, 0)
-        if spans and not _MARK.search(text[last[1] : start]) and rules.ties.search(text[last[0] : last[1]]):
-            spans[-1] = (last[0], stop)
-        elif stop > start:
-            spans.append((start, stop))
-    return spans
-
-
 def measure_piece(text: str, spans: Sequence[Span], place: int) -> list[float]:
     """The plain cues of a piece of a fact, each 0..1 or little more."""
     start, end = spans[place]
-    piece, user = text[start:end], detect(text).user
-    count = len(piece.split())
+    piece, language = text[start:end], detect(text)
+    count, user = len(piece.split()), language.user
     return [
         float(place == 0),
         float(place == len(spans) - 1),
-        len(spans) / 5,
-        count / 10,
-        float(count <= _ASIDE_WORDS // 2),
-        float(count <= _ASIDE_WORDS),
+        len(spans) / MOST_PIECES,
+        count / MOST_PIECE_WORDS,
+        float(count <= ASIDE_WORDS // 2),
+        float(count <= ASIDE_WORDS),
         float(user in piece),
         float(user in text[:start]),
         float(user in text[end:]),
@@ -244,76 +197,8 @@ def measure_piece(text: str, spans: Sequence[Span], place: int) -> list[float]:
         float(_NAME.search(piece) is not None),
         len(piece) / len(text),
         float(";" in text[spans[place - 1][1] : start] if place else False),
-        *(float(rule.match(piece) is not None) for rule in _BEGINNINGS),
+        *(float(language.pieces.get(f"begins_{name}", NEVER).match(piece) is not None) for name in _BEGINNINGS),
     ]
-
-
-def cut_pieces(text: str, spans: Sequence[Span], odds: Sequence[float]) -> str:
-    """The fact without the pieces of positive log odds and the date behind it, as far as the rest is sound. A piece is
-    cut at an end of the fact, or if it is a short aside.
-    """
-    kept, told = list(range(len(spans))), cut_label(text)
-    refused: set[int] = set()
-    while kept:
-        ends = (kept[0], kept[-1])
-        loose = [
-            place
-            for place in kept
-            if odds[place] > 0.0 and place not in refused and (place in ends or _is_aside(text, spans, place))
-        ]
-        if not loose:
-            break
-        place = max(loose, key=lambda each: odds[each])
-        rest = [each for each in kept if each != place]
-        if _is_free(text, spans, place) and _is_sound(text, shorter := _join_pieces(text, spans, rest)):
-            kept, told = rest, shorter
-        else:
-            refused.add(place)
-    return told
-
-
-def _is_aside(text: str, spans: Sequence[Span], place: int) -> bool:
-    start, end = spans[place]
-    return len(text[start:end].split()) <= _ASIDE_WORDS and _MARK.search(text[end : spans[place + 1][0]]) is not None
-
-
-def _is_free(text: str, spans: Sequence[Span], place: int) -> bool:
-    """False for a piece that the others need, or that has half of a pair of brackets."""
-    start, end = spans[place]
-    is_last = place + 1 == len(spans)
-    following = "" if is_last else text[slice(*spans[place + 1])]
-    is_marked = is_last or _MARK.search(text[end : spans[place + 1][0]]) is not None
-    if not is_marked and (_DEPENDENT.match(following) or (place > 0 and not _LINK.match(following))):
-        return False
-    if _LIMITING.match(text, start) or _POINTING_BACK.match(following):
-        return False
-    return _is_closed(text[start:end]) and not text[:start].rstrip().endswith(("..", "…"))
-
-
-def _is_sound(text: str, rest: str) -> bool:
-    """False if the rest is no statement, leaves something open, or says "they" before it names the user."""
-    user, language = detect(text).user, detect(text)
-    if len(rest.split()) <= 1 or not _is_closed(rest) or not language.statements.is_told(rest):
-        return False
-    third = _THIRD.search(rest)
-    return user not in text or 0 <= rest.find(user) < (third.start() if third is not None else len(rest))
-
-
-def _is_closed(text: str) -> bool:
-    return text.count("(") == text.count(")") and text.count('"') % 2 == 0 and text.count("“") == text.count("”")
-
-
-def _join_pieces(text: str, spans: Sequence[Span], places: Sequence[int]) -> str:
-    """The pieces at these places as one sentence."""
-    told = ""
-    for place in places:
-        start, end = spans[place]
-        piece, gap = text[start:end], text[spans[place - 1][1] : start] if place else ""
-        if told and not gap.strip() and place - 1 not in places and not _LINK.match(piece):
-            gap = ", "
-        told += gap + piece if told else _LINK.sub("", piece, count=1) if place and _LINK.match(piece) else piece
-    told = _END.sub("", told.strip(_MARKS)).rstrip(_MARKS + ".…")
-    return told[:1].upper() + told[1:]
 
 
 def read_pieces(

@@ -56,7 +56,7 @@ class StatementRules:
     decisions, lessons and standing orders, as templates for their groups and patterns. `tell_order` puts an order into
     the third person, or returns "" for one that points back. `one_task`: a text whose orders are for one task. `owned`:
     whom and what the user has according to a request, as `declared`. `wish`: the memory of a wish in the user's words.
-    `unreal`: jokes, suppositions and translations, in which nothing is owned. `split_pieces` reads the others.
+    `unreal`: jokes, suppositions and translations, in which nothing is owned.
     """
 
     opening: re.Pattern[str]
@@ -86,9 +86,6 @@ class StatementRules:
     owned: Rules = ()
     unreal: re.Pattern[str] = NEVER
     wish: str = ""
-    piece: re.Pattern[str] = NEVER
-    lead: re.Pattern[str] = NEVER
-    ties: re.Pattern[str] = NEVER
 
     def goes_on(self, clause: str) -> bool:
         """True for a clause that continues the previous statement: "It was …", "I got them on Friday"."""
@@ -434,6 +431,7 @@ class Language:
     does not. `asks_assistant`: a lower-case question about the assistant's earlier words. `courtesies`: words of texts
     without content. `lowered`: names without capitals, in the group `name`. Each word of a "name" gets one, each letter
     of an "acronym". `cues`: signals for the head that estimates worth, by names that mean the same in every language.
+    `pieces`: how a fact is split and shortened, by such names (`en.toml`).
     """
 
     code: str
@@ -448,6 +446,7 @@ class Language:
     statements: StatementRules
     kinds: Sequence[tuple[Kind, re.Pattern[str]]]
     cues: Mapping[str, re.Pattern[str]]
+    pieces: Mapping[str, re.Pattern[str]]
     slots: SlotRules
     dates: DateRules
     due: DueRules
@@ -519,7 +518,7 @@ def read_language(code: str, **given: Any) -> Language:
         if name in data:
             values[name] = rules(**_read_fields(rules, data.pop(name), shared), **given.get(name, {}))
     values["kinds"] = [(Kind[name.upper()], rule) for name, rule in _read_rules(data.pop("kinds"), shared).items()]
-    values["cues"] = _read_rules(data.pop("cues", {}), shared)
+    values |= {name: _read_rules(data.pop(name, {}), shared) for name in ("cues", "pieces")}
     return Language(**_read_fields(Language, data, shared), **values)
 
 

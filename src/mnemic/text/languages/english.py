@@ -6,7 +6,7 @@ from mnemic.text.languages import OwnRules, words
 from mnemic.text.normalise import any_case, late_pattern
 
 _OWN = OwnRules("en")
-MODALS = words("can could will would shall should may might must cannot can't couldn't won't wouldn't shan't")
+MODALS = words("can could will would shall should may might must cannot can't couldn't won't wouldn't shan't oughta")
 """The verb keeps its form after these, negated or not."""
 
 ADVERBS = _OWN.words("adverbs")  # may come between subject and verb, besides words in -ly
@@ -165,8 +165,8 @@ class _Rewriting:
         before = self._word_before()
         if (word == "i" and before in _NUMBERED) or (word == "we" and not ending and self._is_of_a_name(token)):
             return False
-        is_road = following == "-" and self._tokens[self._place + 2 : self._place + 3] != [" "]  # "I-40"
-        return bool(ending) or not (is_road or (token[0] == "i" and not following.isspace()))
+        is_numbered = following == "-" and self._tokens[self._place + 2 : self._place + 3] != [" "]  # "I-40"
+        return bool(ending) or not (is_numbered or (token[0] == "i" and not following.isspace()))
 
     def _is_of_a_name(self, token: str) -> bool:
         """True for "US", and the last word of "The Rest of Us": a capital after a word."""
