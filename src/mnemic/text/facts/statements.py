@@ -277,10 +277,12 @@ def _find_clauses(text: str, start: int, end: int, language: Language, *, is_has
         begin = start + left + shift
         closing = text[start + right : end] if start + right >= end - 1 else ""  # the question mark of the last clause
         if piece and len(piece) <= MAX_STATEMENT_CHARS:
-            yield from _tell(Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1), closing)
+            yield from _read_clause(
+                Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1), closing
+            )
 
 
-def _tell(statement: Statement, closing: str) -> Iterator[Statement]:
+def _read_clause(statement: Statement, closing: str) -> Iterator[Statement]:
     """The statements of a clause, or of its longest part that asks nothing; `closing`: the mark behind it."""
     refused = statement.language.statements.refused
     if not refused.search(statement.text + closing):
