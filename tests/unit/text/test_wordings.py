@@ -64,6 +64,7 @@ def test_a_fact_is_split_into_clauses_and_asides(fact: str, pieces: list[str]):
         ("User is moving to Rome, probably", [-1.0, 1.0], "User is moving to Rome, probably"),
         ("User does not drink, well, hardly", [-1.0, 1.0, 1.0], "User does not drink, well, hardly"),
         ("User hates hype, no emojis", [-1.0, 1.0], "User hates hype, no emojis"),
+        ("Rohan, User's partner, has signed", [1.0, -1.0, -1.0], "Rohan, User's partner, has signed"),
         ("User got the job, or so it seems", [-1.0, -1.0, 1.0], "User got the job"),
     ],
 )
