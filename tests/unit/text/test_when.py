@@ -86,6 +86,7 @@ def test_no_time_is_read_into_a_text(text: str):
         ("2025-04-10", "I've been working there since November", "in 2024-11"),
         ("2025-04-10", "I left on 29 February", "on 2024-02-29"),
         ("2025-04-14", "Ana calls on Wednesday", "on 2025-04-16"),
+        ("2025-04-14", "The new carer starts 15 January, called Colin", "on 2026-01-15"),
         ("2025-04-14", "Ana called on Wednesday", "on 2025-04-09"),
         ("2025-04-14", "We moved the meeting to noon on Friday", "on 2025-04-18"),
         ("2025-02-20", "Ana hat am 4. Juni Prüfung", "on 2025-06-04"),
