@@ -65,8 +65,10 @@ def with_near(
     today = engine.clock.now().date()
     near = _find(engine, visible, question, (today, today + NEAR), MOST_NEAR, is_own=True) if is_shown else ()
     best = [hit for hit in hits[:ANSWERS] if near and not hit.is_fallback]
-    shown = {hit.id for hit in best}
-    return (*best, *_put_first([hit for hit in near if hit.id not in shown], [h for h in hits if h.id not in shown]))
+    unique: dict[str, Hit] = {}
+    for hit in (*best, *near, *hits):
+        unique.setdefault(hit.id, hit)
+    return tuple(unique.values())
 
 
 def _put_asked(
@@ -76,7 +78,8 @@ def _put_asked(
     limit = MOST_OPEN if question.limit is None else question.limit
     others = [hit for hit in hits if due_in(getattr(hit.item, "bookkeeping", {})) is None]
     kept = sum(not hit.is_fallback for hit in others[:1]) if limit > 1 else 0
-    return _put_first(_find(engine, visible, question, days, limit - kept), others)[:limit]
+    due = _find(engine, visible, question, days, limit - kept)
+    return (*due, *(hit for hit in others if not (due and hit.is_fallback)))[:limit]
 
 
 def _asked_days(question: Question, engine: Engine) -> tuple[date, date] | None:
@@ -84,11 +87,6 @@ def _asked_days(question: Question, engine: Engine) -> tuple[date, date] | None:
 
     days = asked_days(question.text, engine.clock.now())
     return None if days is None else (days.first, days.last)
-
-
-def _put_first(due: Sequence[Hit], hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    ids = {hit.id for hit in due}
-    return (*due, *(hit for hit in hits if hit.id not in ids and not (due and hit.is_fallback)))
 
 
 def _find(

@@ -1,5 +1,5 @@
-"""Estimates how much facts and memories are worth keeping, and scores their importance: 0.5, plus bonuses. Facts that
-are personal, dated, named, likely worth keeping, repeated on another day or used survive a year without recall.
+"""Estimates how much facts and memories are worth keeping, and scores their importance: 0.5, plus what two learned
+heads say of their lasting value. Personal and dated facts gain a little, and so does what is repeated or used.
 """
 
 from collections.abc import Sequence
@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import ItemVectors, Layers, indexed_text
+from mnemic.model.candidates import Space
 from mnemic.model.item import Fact, Kind, Memory
-from mnemic.text.choices import named_things
-from mnemic.text.facts.worth import keep_probability, shipped_model
+from mnemic.text.facts.worth import keep_probability, lasting_probability, shipped_model
 
 EXTRACTED = 0.5  # the start value of an extracted fact
 MOST = 0.9
 """Limit for extracted facts; what a person enters is 1.0."""
 
-PERSONAL, DATED, NAMED, CONFIRMED, USED = 0.2, 0.1, 0.1, 0.1, 0.1
-WORTHY = 0.2
-"""Bonus at a worth of 1.0; none at 0.5, from which extraction keeps a fact."""
+PERSONAL, DATED, CONFIRMED, USED = 0.1, 0.05, 0.1, 0.1
+LEAST_LASTING = 0.3
+"""Half of the facts that nobody would miss are below it, and get no bonus."""
+
+LASTING = 0.8
+"""Bonus per unit of lasting value above that, so that the most lasting facts reach the limit."""
 
 _PERSONAL = (Kind.PREFERENCE, Kind.PERSONA)
 
@@ -32,29 +35,36 @@ def estimate_worth(
     per space of the engine, or None. `layers`: features of new items from `fact_vectors`. Items without a vector of the
     shipped embedder are judged by their words alone, which is less certain.
     """
+    rows, space = _rows_of(engine, vectors)
+    shown = [(layers or {}).get(indexed_text(item)) for item in items]
+    is_shown = space is not None and all(each is not None for each in shown)
     texts, kinds = [item.text for item in items], [item.kind for item in items]
+    return keep_probability(texts, kinds, rows, space, np.array(shown) if is_shown else None)
+
+
+def _rows_of(engine: Engine, vectors: Sequence[ItemVectors | None]) -> tuple[NDArray[np.float32] | None, Space | None]:
+    """The vectors of the shipped embedder, 0 for an item that has none, and their space."""
     column = next((place for place, each in enumerate(engine.embedders) if each.space.model == shipped_model()), None)
     if column is None:
-        return keep_probability(texts, kinds)
+        return None, None
     space = engine.embedders[column].space
-    rows = np.zeros((len(items), space.dims), dtype=np.float32)
+    rows = np.zeros((len(vectors), space.dims), dtype=np.float32)
     for place, each in enumerate(vectors):
         row = None if not each else each[column]
         if row is not None:
             rows[place] = row
-    shown = [(layers or {}).get(indexed_text(item)) for item in items]
-    is_shown = all(each is not None for each in shown)
-    return keep_probability(texts, kinds, rows, space, np.array(shown) if is_shown else None)
+    return rows, space
 
 
 def raise_importance(engine: Engine, facts: Sequence[Fact], vectors: Sequence[ItemVectors | None]) -> list[Fact]:
     """The facts with their importance. One that already differs from 0.5 keeps it."""
     if not facts:
         return []
-    worth = estimate_worth(engine, facts, vectors)
+    worth, texts, kinds = estimate_worth(engine, facts, vectors), [f.text for f in facts], [f.kind for f in facts]
+    lasting = lasting_probability(texts, kinds, *_rows_of(engine, vectors)) * np.sqrt(worth)
     return [
-        replace(fact, importance=_importance(fact, float(likely))) if fact.importance == EXTRACTED else fact
-        for fact, likely in zip(facts, worth, strict=True)
+        replace(fact, importance=_importance(fact, float(each))) if fact.importance == EXTRACTED else fact
+        for fact, each in zip(facts, lasting, strict=True)
     ]
 
 
@@ -70,8 +80,8 @@ def with_use(memory: Memory) -> float:
     return min(1.0, memory.importance + USED) if memory.access_count else memory.importance
 
 
-def _importance(fact: Fact, worth: float) -> float:
-    raised = EXTRACTED + WORTHY * 2 * max(0.0, min(1.0, worth) - 0.5)
+def _importance(fact: Fact, lasting: float) -> float:
+    raised = EXTRACTED + LASTING * max(0.0, lasting - LEAST_LASTING)
     raised += PERSONAL * (bool(fact.slot) or fact.kind in _PERSONAL)
-    raised += DATED * (fact.valid_from is not None) + NAMED * bool(named_things(fact.text))
+    raised += DATED * (fact.valid_from is not None)
     return round(min(MOST, raised), 2)

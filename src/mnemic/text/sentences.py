@@ -23,6 +23,7 @@ _LOOK_BACK = 24  # characters examined before a full stop; no abbreviation is lo
 _FENCE = re.compile(r"\s*(```|~~~)")
 _LIST_MARKER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])$")
 _ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
+_ITEM = re.compile(r"(?<=\S)\s++(?=(\d{1,2})\) \S)")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
 _TITLES = words("mr mrs ms dr prof fr gen col lt sgt capt rev hon gov sen rep mt")
@@ -41,13 +42,14 @@ def sentences(text: str) -> list[Span]:
     """Half-open character spans, one per sentence, in order, without overlap, covering all but white space.
 
     A sentence ends at `.`, `!`, `?` or an ellipsis before white space, and at the full stops and question marks of
-    Chinese, Japanese, Arabic, Urdu, Hindi, Armenian and Amharic. It also ends at a blank line, and at the end of a line
-    unless the next one continues in lower case. Closing quotes and brackets belong to it. Abbreviations, initials, list
-    numbers and decimal numbers do not end one. A fenced code block is one span. No string raises.
+    Chinese, Japanese, Arabic, Urdu, Hindi, Armenian and Amharic. It also ends at a blank line, at the end of a line
+    unless the next one continues in lower case, and before further items of a list ("1) milk 2) bread"). Closing quotes
+    and brackets belong to it. Abbreviations, initials, list numbers and decimal numbers do not end one. A fenced code
+    block is one span. No string raises.
     """
     spans: list[Span] = []
     for start, end, is_code in _blocks(text):
-        edges = [start, end] if is_code else [start, *_cuts(text, start, end), end]
+        edges = [start, end] if is_code else sorted({start, *_cuts(text, start, end), *_items(text, start, end), end})
         for left, right in pairwise(edges):
             piece = text[left:right]
             begin = left + len(piece) - len(piece.lstrip())
@@ -83,6 +85,13 @@ def _cuts(text: str, start: int, end: int) -> Iterator[int]:
         if _ends_sentence(text, mark, begin):
             begin = mark.end()
             yield begin
+
+
+def _items(text: str, start: int, end: int) -> list[int]:
+    """Offsets of the further items of a list within the block: "1) milk 2) bread"."""
+    found = list(_ITEM.finditer(text, start, end))
+    numbers = {int(item[1]) for item in found} | ({1} if text.startswith("1) ", start) else set())
+    return [item.end() for item in found if int(item[1]) - 1 in numbers]
 
 
 def _ends_sentence(text: str, mark: re.Match[str], begin: int) -> bool:

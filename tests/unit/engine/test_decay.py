@@ -217,11 +217,14 @@ class TestUse:
         assert [m.id for m in mnemic.list(ANNA, order=Order.IMPORTANCE).memories] == [new.id, old.id]
         assert [m.id for m in mnemic.profile.all(ANNA).dynamic] == [new.id, old.id]
 
-    @pytest.mark.requirement("R-21")
-    def test_general_background_is_what_is_important_now_and_its_score_says_so(
-        self, mnemic: Mnemic, memories: Sequence[Memory]
+    @pytest.mark.requirement("J-32")
+    def test_general_background_is_what_matters_for_years_and_its_score_says_so(
+        self, mnemic: Mnemic, memories: Sequence[Memory], clock: Clock
     ):
         old, new = memories
         hits = mnemic.recall(ANNA, "").hits
-        assert [(hit.id, hit.score) for hit in hits] == [(new.id, 0.5), (old.id, 0.1125)]
+        assert [(hit.id, round(hit.score, 2)) for hit in hits] == [(old.id, 0.76), (new.id, 0.5)]
         assert all(sum(part.points for part in hit.contributions) == hit.score for hit in hits)
+        clock.turn(days=365)
+        later = mnemic.remember(ANNA, "Anna sold the cat", importance=0.5)
+        assert [hit.id for hit in mnemic.recall(ANNA, "").hits] == [later.id, old.id, new.id]

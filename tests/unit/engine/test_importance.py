@@ -43,15 +43,16 @@ def fact(text: str, kind: Kind = Kind.FACT, **fields: object) -> Fact:
 @pytest.mark.requirement("R-08")
 def test_a_fact_starts_at_a_half_and_rises_for_cause(parts: Engine):
     facts = (
-        fact("User went there once"),
+        fact("User tidied the desk"),
         fact("User prefers tea", Kind.PREFERENCE),
-        fact("User went there once", valid_from=START),
-        fact("User went to Oslo once"),
-        fact("User went there once", importance=0.3),
+        fact("User tidied the desk", valid_from=START),
+        fact("User works as a nurse, and their husband has diabetes"),
+        fact("User tidied the desk", importance=0.3),
     )
-    plain, preferred, dated, named, given = (each.importance for each in raise_importance(parts, facts, [None] * 5))
+    plain, preferred, dated, lasting, given = (each.importance for each in raise_importance(parts, facts, [None] * 5))
     assert 0.5 <= plain < 0.6
-    assert min(preferred, dated, named) >= 0.6
+    assert dated == pytest.approx(plain + 0.05)
+    assert min(preferred, lasting) >= 0.6
     assert given == 0.3
 
 

@@ -39,6 +39,7 @@ def test_sentences_end_at_the_marks_of_their_script(text: str, expected: list[st
         '"Really?" she asked.',
         "It is big... and wide.",
         "It costs approx. five, etc. and so on.",
+        "See chapter 2) for it.",
     ],
 )
 def test_abbreviations_numbers_and_quotations_do_not_end_a_sentence(text: str):
@@ -60,6 +61,11 @@ def test_lines_end_sentences_unless_the_next_goes_on_in_lower_case():
 def test_list_items_are_sentences_and_keep_their_markers():
     text = "- milk\n* bread\n1. First thing. More\n2. Second"
     assert pieces(text) == ["- milk", "* bread", "1. First thing.", "More", "2. Second"]
+
+
+def test_a_list_within_a_line_is_cut_before_its_further_items():
+    assert pieces("I need 1) milk 2) an egg") == ["I need 1) milk", "2) an egg"]
+    assert pieces("1) Milk, 2) an egg 9) x") == ["1) Milk,", "2) an egg 9) x"]
 
 
 def test_a_fenced_code_block_is_one_span():

@@ -8,8 +8,11 @@ Another pair of heads (`wishes.json`, `benchmarks/fit/wishes.py`) tells a standi
 I ask for code, just the code": users word them in too many ways for rules. A gate over hashed words lets few sentences
 pass, and the other head judges what the inner layers hold of them.
 
-A last head (`pieces.json`, `benchmarks/fit/pieces.py`) tells which pieces of a fact a note would not hold: openings,
+Another one (`pieces.json`, `benchmarks/fit/pieces.py`) tells which pieces of a fact a note would not hold: openings,
 asides, comments, and consequences of the moment.
+
+A last pair (`lasting.json`, `benchmarks/fit/lasting.py`) tells how much a fact will matter in a year and in any
+conversation: a family, a job and an illness more than a hobby, and this more than an errand.
 """
 
 from __future__ import annotations
@@ -93,10 +96,31 @@ def keep_probability(
     used; neither is a zero vector, nor one of a script that this embedder does not know. `layers`: what the shipped
     embedder's inner layers hold of them, `(n, f)`, which judges best. No string raises.
     """
+    return _judge(load_heads(), texts, kinds, vectors, space, layers)
+
+
+def lasting_probability(
+    texts: Sequence[str], kinds: Sequence[Kind], vectors: Vectors | None = None, space: Space | None = None
+) -> Doubles:
+    """How much each fact will matter later, `(n,)`, 0..1: a third for use within weeks or in one narrow matter, two
+    thirds for lasting use in some conversations, 1 for use in any. Arguments as for `keep_probability`.
+    """
+    by_words, by_vector = read_heads("lasting.json")
+    return _judge((by_words, by_vector, by_vector), texts, kinds, vectors, space, None)
+
+
+def _judge(
+    heads: tuple[Head, Head, Head],
+    texts: Sequence[str],
+    kinds: Sequence[Kind],
+    vectors: Vectors | None,
+    space: Space | None,
+    layers: Vectors | None,
+) -> Doubles:
     if not texts:
         return np.zeros(0)
     cues = np.array([measure_cues(text, kind) for text, kind in zip(texts, kinds, strict=True)])
-    by_words, by_vector, by_layers = load_heads()
+    by_words, by_vector, by_layers = heads
     words = hash_words(texts)
     found = _scale(np.hstack([cues, words]), by_words)
     if vectors is None or space is None or space.model != shipped_model():
@@ -232,18 +256,17 @@ def load_heads() -> tuple[Head, Head, Head]:
     return words, vector, layers
 
 
-@cache
 def load_wish_heads() -> tuple[Head, ...]:
     """The gate over words, and the head over inner layers."""
     return read_heads("wishes.json")
 
 
-@cache
 def load_piece_head() -> Head:
     """The head over inner layers and cues that finds what a note would not hold."""
     return read_heads("pieces.json")[0]
 
 
+@cache
 def read_heads(name: str) -> tuple[Head, ...]:
     """The heads of a file beside this one."""
     heads = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
