@@ -23,7 +23,7 @@ _LOOK_BACK = 24  # characters examined before a full stop; no abbreviation is lo
 _FENCE = re.compile(r"\s*(```|~~~)")
 _LIST_MARKER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])$")
 _ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
-_ITEM = re.compile(r"(?<=\S)\s++(?=(\d{1,2})\) \S)")
+_ITEM = re.compile(r"(?<!\S)(\d{1,2})\) (?=\S)")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
 _TITLES = words("mr mrs ms dr prof fr gen col lt sgt capt rev hon gov sen rep mt")
@@ -90,8 +90,8 @@ def _cuts(text: str, start: int, end: int) -> Iterator[int]:
 def _items(text: str, start: int, end: int) -> list[int]:
     """Offsets of the further items of a list within the block: "1) milk 2) bread"."""
     found = list(_ITEM.finditer(text, start, end))
-    numbers = {int(item[1]) for item in found} | ({1} if text.startswith("1) ", start) else set())
-    return [item.end() for item in found if int(item[1]) - 1 in numbers]
+    numbers = {int(item[1]) for item in found}
+    return [item.start() for item in found if int(item[1]) - 1 in numbers]
 
 
 def _ends_sentence(text: str, mark: re.Match[str], begin: int) -> bool:

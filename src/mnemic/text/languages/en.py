@@ -143,9 +143,8 @@ _PERFECT = late_pattern(rf"(?:\b(?:have|has|had)|'(?:ve|s)) (?:\w+ )?(?:{'|'.joi
 def _is_past(folded: str) -> bool:
     """True if the verbs of a statement, not only its feelings, are in the past."""
     told = _NO_PAST.sub(" ", folded)
-    return any(is_past(word) or word == "since" for word in told.replace("'", " ").split()) or bool(
-        _PERFECT.search(told)
-    )
+    is_told = any(is_past(word) or word == "since" for word in re.findall(r"[\w-]+", told))
+    return is_told or _PERFECT.search(told) is not None
 
 
 def _plural(who: str, verb: str) -> str:
