@@ -195,9 +195,8 @@ def main() -> int:
             rows += describe(f"{name}, other {way}", data, shifted, 0.0)
     keep("keep.md", report(data, rows, thresholds) + read_notes("keep.md"))
     if chosen.keep:
-        heads = {name: ship(read, name, data, thresholds[name]) for name, read in READINGS.items()}
-        shipped = {"model": shipped_embedder().space.model, **heads}
-        WEIGHTS.write_text(json.dumps(shipped, indent=1) + "\n", encoding="utf-8")
+        heads = [ship(read, name, data, thresholds[name]) for name, read in READINGS.items()]
+        WEIGHTS.write_text(json.dumps(heads, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

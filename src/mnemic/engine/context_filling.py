@@ -164,13 +164,15 @@ class Filling:
         """The hits that may be shown and do not repeat a better one."""
         now, chosen = self._engine.clock.now(), Selection(self._question)
         usable: list[Hit] = []
-        sources: set[str] = set()
+        messages, sources = set[str](), set[str]()
         said = SameTexts()
         for hit in hits:
             item = hit.item
+            repeated = {*messages, *sources} if hit.kind == Kind.SUMMARY else messages
             if (
                 item.id in known
-                or _is_same_source(item, sources)
+                or item.id in sources
+                or (isinstance(item, Memory) and not repeated.isdisjoint(item.source_ids))
                 or item.text in said
                 or self._asked.is_repeated_by(item)
             ):
@@ -180,7 +182,7 @@ class Filling:
             if chosen.takes(item, now):
                 usable.append(hit)
                 said.add(item.text)
-                sources.update((item.id, *(item.source_ids if isinstance(item, Memory) else ())))
+                (sources.update(item.source_ids) if isinstance(item, Memory) else messages.add(item.id))
         return usable
 
     def _line(self, hit: Hit, rank: int, names: frozenset[str]) -> Line:
@@ -403,10 +405,3 @@ def _needs_context(line: Line, count: Callable[[str], int]) -> bool:
         return False
     answers = any(each.feature == "answer" and each.points > 0 for each in line.hit.contributions)
     return answers or count(line.whole) <= SHORT_TOKENS
-
-
-def _is_same_source(item: Item, sources: set[str]) -> bool:
-    """True for the source message of a better memory, or a memory from a better message."""
-    if item.id in sources:
-        return True
-    return isinstance(item, Memory) and not sources.isdisjoint(item.source_ids)

@@ -13,7 +13,7 @@ from mnemic.model.records import Action
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.extract import Excerpt, Passage, extract
-from mnemic.text.facts.worth import shipped_model
+from mnemic.text.facts.worth import SHIPPED_MODEL
 from mnemic.text.languages import detect
 from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
 from mnemic.text.slots import REMEMBER
@@ -153,7 +153,7 @@ def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
 
 def _best_worth(engine: Engine, texts: Sequence[str]) -> float:
     """Probability that the best statement is worth keeping. 1 without the embedder that the head was trained for."""
-    if all(embedder.space.model != shipped_model() for embedder in engine.embedders):
+    if all(embedder.space.model != SHIPPED_MODEL for embedder in engine.embedders):
         return 1.0
     now = engine.clock.now()
     facts = [Fact(text=detect(text).third_person(text), kind=Kind.FACT, observed_at=now) for text in texts]

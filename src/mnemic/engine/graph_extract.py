@@ -22,7 +22,7 @@ from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.models import Embedder, LayeredEmbedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
-from mnemic.text.facts.worth import shipped_model
+from mnemic.text.facts.worth import SHIPPED_MODEL
 from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
 from mnemic.text.graph.names import name_key
 from mnemic.text.wordings import edition
@@ -467,7 +467,7 @@ class _Reading:
 
 def typist(engine: Engine) -> LayeredEmbedder | None:
     """The shipped embedder if it is in use: it predicts the types of names."""
-    shipped = (each for each in engine.embedders if each.space.model == shipped_model())
+    shipped = (each for each in engine.embedders if each.space.model == SHIPPED_MODEL)
     return next((each for each in shipped if isinstance(each, LayeredEmbedder)), None)
 
 

@@ -1,18 +1,26 @@
 """Estimates how much facts and memories are worth keeping, and scores their importance: 0.5, plus what two learned
-heads say of their lasting value. Personal and dated facts gain a little, and so does what is repeated or used.
+heads say of their lasting value. Personal and dated facts gain a little, and so does what is repeated or used. Lists
+the most important memories.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import ItemVectors, Layers, indexed_text
+from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import Space
+from mnemic.model.filter import All, Condition
 from mnemic.model.item import Fact, Kind, Memory
-from mnemic.text.facts.worth import keep_probability, lasting_probability, shipped_model
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.scope import Visibility
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.facts.worth import SHIPPED_MODEL, keep_probability, lasting_probability
+from mnemic.text.slots import is_for_any_prompt
 
 EXTRACTED = 0.5  # the start value of an extracted fact
 MOST = 0.9
@@ -44,7 +52,7 @@ def estimate_worth(
 
 def _rows_of(engine: Engine, vectors: Sequence[ItemVectors | None]) -> tuple[NDArray[np.float32] | None, Space | None]:
     """The vectors of the shipped embedder, 0 for an item that has none, and their space."""
-    column = next((place for place, each in enumerate(engine.embedders) if each.space.model == shipped_model()), None)
+    column = next((place for place, each in enumerate(engine.embedders) if each.space.model == SHIPPED_MODEL), None)
     if column is None:
         return None, None
     space = engine.embedders[column].space
@@ -78,6 +86,61 @@ def confirmed(known: Memory, again: Memory) -> float:
 def with_use(memory: Memory) -> float:
     """A memory's importance, higher if it was ever recalled."""
     return min(1.0, memory.importance + USED) if memory.access_count else memory.importance
+
+
+_LEVELS = 0.9, 0.7, 0.0
+"""The newest memories of at least such importance are compared."""
+
+_TRIFLE = 0.4
+"""What is worth no more adds nothing to a summary. With 0.5, a reader found half of the other facts noise."""
+
+_TELLING = 0.6
+"""Extracted facts need this importance to be told beside the chosen memories."""
+
+_MOST_CHOSEN = 12
+_HALF_LIFE = timedelta(days=365)
+
+
+def most_important(work: UnitOfWork, visible: Visibility, query: MemoryQuery) -> list[Memory]:
+    """Memories of a query, up to three times its limit: first those that tell most of lasting value that is not told
+    before, such as a summary of several facts; then others by their value, except trifles and what is told already.
+    """
+    levels = [All((query.filter, Condition(("importance",), "gte", least))) for least in _LEVELS]
+    found = {each.id: each for level in levels for each in work.memories.list(visible, replace(query, filter=level))}
+    value = {id_: lasting_value(memory, query.now) for id_, memory in found.items()}
+    left = {id_: value[id_] - _TRIFLE for id_, memory in found.items() if not _is_told_elsewhere(memory)}
+    told = {
+        memory.id: [
+            id_ for id_ in left if id_ == memory.id or (memory.id not in left and found[id_].text in memory.text)
+        ]
+        for memory in found.values()
+    }
+
+    def gain(id_: str) -> float:
+        return sum(max(0.0, left[each]) for each in told[id_])
+
+    chosen: list[str] = []
+    for _ in range(min(_MOST_CHOSEN, len(found))):
+        best = max((id_ for id_ in found if id_ not in chosen), key=gain)
+        if gain(best) <= 0.0:
+            break
+        chosen.append(best)
+        left |= dict.fromkeys(told[best], 0.0)
+    others = found.keys() - {*chosen}.union(*(told[id_] for id_ in chosen))
+    if chosen:
+        others = {id_ for id_ in others if found[id_].importance >= _TELLING or not found[id_].provenance}
+    return [found[id_] for id_ in (*chosen, *sorted(others, key=lambda id_: (id_ not in left, -value[id_], id_)))]
+
+
+def lasting_value(memory: Memory, now: datetime) -> float:
+    """A memory's stored importance, halved with each year."""
+    return memory.importance * 0.5 ** max(0.0, (now - memory.observed_at) / _HALF_LIFE)
+
+
+def _is_told_elsewhere(memory: Memory) -> bool:
+    """True for a summary, which repeats facts, and for what is in every prompt."""
+    slot, _ = slot_in(memory.bookkeeping) or ("", "")
+    return memory.kind is Kind.SUMMARY or is_for_any_prompt(slot)
 
 
 def _importance(fact: Fact, lasting: float) -> float:

@@ -25,7 +25,7 @@ from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.model.settings import LifeSettings
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork
 from mnemic.ranking.near_pairs import near_pairs
-from mnemic.text.facts.worth import keep_probability, shipped_model
+from mnemic.text.facts.worth import SHIPPED_MODEL, keep_probability
 from mnemic.text.junk import junk_reason
 from mnemic.text.languages import detect
 from mnemic.text.normalise import dedup_key, key_words
@@ -145,7 +145,7 @@ class Judge:
         """
         facts = [m for m in memories if m.kind in TOLD_KINDS and is_live(m, self.now)]
         facts = [m for m in facts if m.provenance or m.text.startswith(detect(m.text).user)]
-        shipped = next((each.space for each in self.engine.embedders if each.space.model == shipped_model()), None)
+        shipped = next((each.space for each in self.engine.embedders if each.space.model == SHIPPED_MODEL), None)
         if not facts or shipped is None:
             return set()
         column = work.vectors.get(facts[0].partition, [memory.id for memory in facts], MAIN_VIEW, shipped.id)

@@ -2,17 +2,19 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import Engine
+from mnemic.engine.importance import most_important
 from mnemic.engine.inputs import check_text
 from mnemic.engine.lasting_facts import live_entries, put_fitting
 from mnemic.engine.secrets import fact_without_secrets
 from mnemic.errors import BackendError, InvalidInputError
 from mnemic.model.item import Memory, Profile, ProfileEntry
-from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Partition, Scope, check_unicode
 
 _log = logging.getLogger("mnemic.profile")
@@ -63,11 +65,11 @@ def whole_profile(engine: Engine, scope: Scope) -> Profile:
     if scope.user is None and scope.session is None:
         return Profile((), ())
     visible = scope.visibility.at(Level.USER)
-    query = MemoryQuery(now=engine.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES * 2)
-    newest = MemoryQuery(now=query.now, order=Order.NEWEST, limit=DYNAMIC_MEMORIES // 2)
+    query = MemoryQuery(now=engine.clock.now(), limit=DYNAMIC_MEMORIES)
     with engine.store.read() as work:
         static = live_entries(engine, work, profile_partition(scope))
-        memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
+        newest = work.memories.list(visible, replace(query, limit=DYNAMIC_MEMORIES // 2))
+        memories = [*newest, *most_important(work, visible, query)]
     current = [m for m in memories if not m.flags and is_present(m, query.now)]
     unique = {memory.id: memory for memory in current}
     return Profile(tuple(static), tuple(unique.values())[:DYNAMIC_MEMORIES])

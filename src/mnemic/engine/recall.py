@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from math import inf, isnan
 
@@ -20,6 +20,7 @@ from mnemic.engine import links
 from mnemic.engine import score as scoring
 from mnemic.engine.engine import Engine
 from mnemic.engine.fields import as_known
+from mnemic.engine.importance import lasting_value, most_important
 from mnemic.engine.indexing import Asked, ItemVectors, catch_up, indexed_text, question_vectors, search
 from mnemic.engine.inputs import Question, Selection, Watch
 from mnemic.engine.links import SearchSide as Side
@@ -27,9 +28,9 @@ from mnemic.engine.passages import messages_that_meet, passage_query
 from mnemic.errors import BackendError, ConfigError, TimedOutError, UnsupportedError
 from mnemic.model.bookkeeping import slot_in
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
-from mnemic.model.filter import EVERYTHING, All, Condition
+from mnemic.model.filter import EVERYTHING
 from mnemic.model.graph import GraphPath
-from mnemic.model.item import Item, Kind, Memory, Message, State
+from mnemic.model.item import Item, Memory, Message, State
 from mnemic.model.recall import SHOWN_RELEVANCE, Contribution, Hit, MemoryQuery, Recall
 from mnemic.model.scope import Scope, Visibility, to_microseconds
 from mnemic.ports.models import Reranker, Scores
@@ -265,8 +266,6 @@ def _without_noise(engine: Engine, scored: scoring.Scored, order: Places) -> Pla
 
 
 _BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
-_BACKGROUND_LEVELS = 0.9, 0.7, 0.0  # the newest memories of at least such importance are compared
-_HALF_LIFE = timedelta(days=365)  # of the importance of what stands in the background
 _WORD = re.compile(r"\w+")
 
 
@@ -516,21 +515,16 @@ def _hit(item: Item, contributions: tuple[Contribution, ...], cosine: float, sur
 
 
 def background(engine: Engine, visible: Visibility, question: Question) -> tuple[Hit, ...]:
-    """A few of the most important memories that may be shown, newer ones rather than old ones; summaries only if other
-    memories do not suffice, because they repeat them. None where only messages were asked for.
+    """A few of the most important memories that may be shown (`most_important`); none where only messages were asked
+    for.
     """
     if not question.asks_memory or (question.kinds and question.kinds <= {MESSAGE}):
         return ()
     now, chosen = engine.clock.now(), Selection(question)
     limit = min(question.limit or engine.settings.fallback_limit, engine.settings.fallback_limit)
-    query = replace(question.memory_query(now), limit=limit * _BACKGROUND_SPARE)
-    levels = [All((query.filter, Condition(("importance",), "gte", least))) for least in _BACKGROUND_LEVELS]
     with engine.store.read() as work:
-        found = {
-            memory.id: memory for each in levels for memory in work.memories.list(visible, replace(query, filter=each))
-        }
-    weights = {id_: 0.5 ** (max(0.0, (now - each.observed_at) / _HALF_LIFE)) for id_, each in found.items()}
-    memories = sorted(found.values(), key=lambda each: (each.kind is Kind.SUMMARY, -each.importance * weights[each.id]))
-    shown = [memory for memory in memories if not memory.flags and chosen.takes(memory, now)][:limit]
-    parts = [Contribution("importance", m.importance, weights[m.id], m.importance * weights[m.id]) for m in shown]
+        found = most_important(work, visible, replace(question.memory_query(now), limit=limit * _BACKGROUND_SPARE))
+    shown = [memory for memory in found if not memory.flags and chosen.takes(memory, now)][:limit]
+    values = [lasting_value(memory, now) for memory in shown]
+    parts = [Contribution("importance", value, 1.0, value) for value in values]
     return tuple(Hit(m, part.points, None, (part,), is_fallback=True) for m, part in zip(shown, parts, strict=True))

@@ -82,7 +82,7 @@ class Excerpt:
 
 def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback: bool = False) -> str:
     """Preface, begin marker, one "- " line per fact, end marker; "" if no fact remains after sanitising. A fact is
-    always one line. With `is_fallback` the preface says that nothing matched and these are general background.
+    always one line. With `is_fallback` the preface says that these are general background.
     """
     facts = [f"- {fact}" for fact in map(_inline, lines) if fact]
     if not facts:

@@ -14,11 +14,12 @@ from mnemic.engine.engine import Engine
 from mnemic.errors import UnavailableError
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
-from mnemic.model.settings import Caps
+from mnemic.model.settings import Caps, LifeSettings, Settings
 from mnemic.ports.models import EmbedderCapabilities
 from mnemic.ports.store import Store
 from mnemic.text.blocks import FACTS_BEGIN, FACTS_END
 from tests.unit.engine.kit import Clock, WordEmbedder
+from tests.unit.engine.life_kit import opened
 
 ANNA = Scope(user="anna", agent="jarvis", session="s2")
 EARLIER = Scope(user="anna", agent="jarvis", session="s1")
@@ -161,6 +162,16 @@ def test_background_is_labelled_and_not_counted_as_a_match(mnemic: Mnemic):
     context = mnemic.context(ANNA, "quantum", min_similarity=0.9)
     assert context.recall.is_fallback
     assert "general background" in context.blocks["facts"]
+
+
+@pytest.mark.requirement("J-32")
+def test_two_facts_of_one_message_are_both_shown(store: Store, clock: Clock):
+    mnemic, _ = opened(store, clock, settings=Settings(life=LifeSettings(extracts=True)))
+    mnemic.capture(EARLIER, user="I work as a nurse in Leeds. My sister Ida lives in Porto.")
+    mnemic.work()
+    shown = mnemic.context(ANNA, "").blocks["facts"]
+    assert "nurse" in shown
+    assert "Porto" in shown
 
 
 @pytest.mark.requirement("J-34", "J-40", "R-31", "R-32")

@@ -73,6 +73,9 @@ def test_it_comes_up_beside_other_memory_two_days_before_and_never_alone(mnemic:
     clock.turn(days=3)
     assert f"(due 2026-05-08) {REPORT}" in facts(mnemic, sister)
     assert facts(mnemic, quiet) == facts(mnemic, "hi") == ""
+    beside = facts(mnemic, "")
+    assert 0 < beside.index(f"(due 2026-05-08) {REPORT}") < beside.index("Porto")
+    assert beside.count(REPORT) == 1
     clock.turn(days=3)
     assert "(due" not in facts(mnemic, sister)
 

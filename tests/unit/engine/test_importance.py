@@ -15,7 +15,7 @@ from mnemic.engine.doctor import doctor
 from mnemic.engine.engine import Engine
 from mnemic.engine.importance import confirmed, raise_importance
 from mnemic.model.health import Ailment, Condition
-from mnemic.model.item import Fact, Kind
+from mnemic.model.item import Fact, Kind, Memory, Provenance
 from mnemic.model.scope import Scope
 from mnemic.ports.models import Vectors
 from tests.unit.engine.kit import START, Clock, WordEmbedder
@@ -139,3 +139,34 @@ def test_the_doctor_notices_an_embedder_that_gives_every_text_one_vector(parts: 
     }
     assert (told[True].condition, told[False].condition) == (Condition.BROKEN, Condition.OK)
     assert "the same vector" in told[True].message
+
+
+@pytest.mark.requirement("J-32", "R-36")
+def test_background_is_what_tells_most_and_says_nothing_twice(mnemic: Mnemic, parts: Engine):
+    def remember(text: str, importance: float, kind: str = "fact") -> str:
+        return mnemic.remember(MARA, text, kind=kind, importance=importance).id
+
+    nurse, diabetes = remember("User works as a nurse", 0.7), remember("User has diabetes", 0.7)
+    summary = remember("User works as a nurse. User has diabetes. User slept well.", 0.5, "summary")
+    son = remember("User has a son", 0.8)
+    trifle = remember("User tidied the desk", 0.4)
+    empty = remember("mara: good morning", 0.4, "summary")
+    assert [hit.id for hit in mnemic.recall(MARA, "")] == [summary, son, trifle, empty]
+    extracted = (Provenance("m1", 0, 5, "extract", "rules-1", 1.0),)
+    with parts.store.write() as work:
+        for id_ in (trifle, empty):
+            old = mnemic.get(MARA, id_)
+            assert isinstance(old, Memory)
+            work.memories.replace(replace(old, provenance=extracted), parts.terms(old.text), old.updated_at)
+    assert [hit.id for hit in mnemic.recall(MARA, "")] == [summary, son]
+    mnemic.delete(MARA, summary)
+    assert {hit.id for hit in mnemic.recall(MARA, "", limit=3)} == {nurse, diabetes, son}
+    clock = parts.clock
+    assert isinstance(clock, Clock)
+    clock.turn(days=1000)
+    assert [hit.id for hit in mnemic.recall(MARA, "", limit=1)] == [son]
+    recent = remember("User moved to Rome", 0.7)
+    assert [hit.id for hit in mnemic.recall(MARA, "", limit=1)] == [recent]
+    for each in (nurse, diabetes, son, recent):
+        mnemic.delete(MARA, each)
+    assert mnemic.recall(MARA, "").hits[0].id == trifle

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -39,6 +38,9 @@ from mnemic.text.facts.statements import ASIDE_WORDS, Span
 from mnemic.text.facts.when import cut_label
 from mnemic.text.languages import NEVER, detect, languages
 from mnemic.text.normalise import Writing, key_words, late_pattern, writing_of
+
+SHIPPED_MODEL = "all-MiniLM-L6-v2"
+"""The model whose vectors and layers the heads read."""
 
 WORD_BUCKETS = 1024
 """Number of columns that words are hashed to. Collisions cost less than a word list, which fits one language only."""
@@ -96,7 +98,7 @@ def keep_probability(
     used; neither is a zero vector, nor one of a script that this embedder does not know. `layers`: what the shipped
     embedder's inner layers hold of them, `(n, f)`, which judges best. No string raises.
     """
-    return _judge(load_heads(), texts, kinds, vectors, space, layers)
+    return _judge(read_heads("worth.json"), texts, kinds, vectors, space, layers)
 
 
 def lasting_probability(
@@ -105,12 +107,11 @@ def lasting_probability(
     """How much each fact will matter later, `(n,)`, 0..1: a third for use within weeks or in one narrow matter, two
     thirds for lasting use in some conversations, 1 for use in any. Arguments as for `keep_probability`.
     """
-    by_words, by_vector = read_heads("lasting.json")
-    return _judge((by_words, by_vector, by_vector), texts, kinds, vectors, space, None)
+    return _judge(read_heads("lasting.json"), texts, kinds, vectors, space, None)
 
 
 def _judge(
-    heads: tuple[Head, Head, Head],
+    heads: Sequence[Head],
     texts: Sequence[str],
     kinds: Sequence[Kind],
     vectors: Vectors | None,
@@ -120,15 +121,14 @@ def _judge(
     if not texts:
         return np.zeros(0)
     cues = np.array([measure_cues(text, kind) for text, kind in zip(texts, kinds, strict=True)])
-    by_words, by_vector, by_layers = heads
     words = hash_words(texts)
-    found = _scale(np.hstack([cues, words]), by_words)
-    if vectors is None or space is None or space.model != shipped_model():
+    found = _scale(np.hstack([cues, words]), heads[0])
+    if vectors is None or space is None or space.model != SHIPPED_MODEL:
         return found
     told = [bool(vector.any()) and is_read(text) for vector, text in zip(vectors, texts, strict=True)]
     is_layered = layers is not None and layers.shape[1] > 0
     read = np.hstack([np.asarray(layers if is_layered else vectors, dtype=np.float64), cues, words])
-    return np.where(np.array(told, dtype=bool), _scale(read, by_layers if is_layered else by_vector), found)
+    return np.where(np.array(told, dtype=bool), _scale(read, heads[2 if is_layered else 1]), found)
 
 
 def is_read(text: str) -> bool:
@@ -193,13 +193,13 @@ def hash_phrases(texts: Sequence[str]) -> Doubles:
 
 def may_be_wishes(memories: Sequence[str]) -> list[bool]:
     """Whether the words of each memory may be those of a standing wish, so that `are_wishes` should judge it."""
-    return (load_wish_heads()[0].odds(hash_phrases(memories)) > 0).tolist() if memories else []
+    return (read_heads("wishes.json")[0].odds(hash_phrases(memories)) > 0).tolist() if memories else []
 
 
 def are_wishes(memories: Sequence[str], layers: NDArray[np.float32]) -> list[bool]:
     """Whether each memory is a standing wish. `layers`: what the inner layers hold of them, `(n, f)`."""
     read = np.hstack([layers.astype(np.float64), PHRASE_WEIGHT * hash_phrases(memories)])
-    return (load_wish_heads()[1].odds(read) > 0).tolist()
+    return (read_heads("wishes.json")[1].odds(read) > 0).tolist()
 
 
 def measure_piece(text: str, spans: Sequence[Span], place: int) -> list[float]:
@@ -239,31 +239,8 @@ def read_pieces(
 
 def piece_odds(texts: Sequence[str], spans: Sequence[Sequence[Span]], layers: NDArray[np.float32]) -> list[list[float]]:
     """For each fact, the log odds of each piece that a note would not hold it; arguments as for `read_pieces`."""
-    odds = iter(load_piece_head().odds(read_pieces(texts, spans, layers)).tolist())
+    odds = iter(read_heads("pieces.json")[0].odds(read_pieces(texts, spans, layers)).tolist())
     return [[next(odds) for _ in each] for each in spans]
-
-
-def shipped_model() -> str:
-    """The model whose vectors and layers the heads read."""
-    return str(_read()["model"])
-
-
-@cache
-def load_heads() -> tuple[Head, Head, Head]:
-    """The heads for words, for vectors and for layers."""
-    heads = [_read()[name] for name in ("by_words", "by_vector", "by_layers")]
-    words, vector, layers = (Head(decode_weights(each["weights"]), float(each["threshold"])) for each in heads)
-    return words, vector, layers
-
-
-def load_wish_heads() -> tuple[Head, ...]:
-    """The gate over words, and the head over inner layers."""
-    return read_heads("wishes.json")
-
-
-def load_piece_head() -> Head:
-    """The head over inner layers and cues that finds what a note would not hold."""
-    return read_heads("pieces.json")[0]
 
 
 @cache
@@ -276,8 +253,3 @@ def read_heads(name: str) -> tuple[Head, ...]:
 def decode_weights(text: str) -> Doubles:
     """Weights written as text: half precision, base64."""
     return np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float64)
-
-
-@cache
-def _read() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_name("worth.json").read_text(encoding="utf-8"))
