@@ -3,7 +3,7 @@ heads say of their lasting value. Personal and dated facts gain a little, and so
 the most important memories.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -98,6 +98,7 @@ _TELLING = 0.6
 """Extracted facts need this importance to be told beside the chosen memories."""
 
 _MOST_CHOSEN = 12
+_COVERED = 0.9  # of a summary's characters; the others are full stops
 _HALF_LIFE = timedelta(days=365)
 
 
@@ -108,16 +109,13 @@ def most_important(work: UnitOfWork, visible: Visibility, query: MemoryQuery) ->
     levels = [All((query.filter, Condition(("importance",), "gte", least))) for least in _LEVELS]
     found = {each.id: each for level in levels for each in work.memories.list(visible, replace(query, filter=level))}
     value = {id_: lasting_value(memory, query.now) for id_, memory in found.items()}
-    left = {id_: value[id_] - _TRIFLE for id_, memory in found.items() if not _is_told_elsewhere(memory)}
-    told = {
-        memory.id: [
-            id_ for id_ in left if id_ == memory.id or (memory.id not in left and found[id_].text in memory.text)
-        ]
-        for memory in found.values()
-    }
+    at = query.as_of or query.known_at or query.now
+    facts = {id_: each.text for id_, each in found.items() if not _is_told_elsewhere(each) and is_present(each, at)}
+    told = {id_: [id_] if id_ in facts else _find_told(memory.text, facts) for id_, memory in found.items()}
+    left = {id_: max(0.0, value[id_] - _TRIFLE) for id_ in facts}
 
     def gain(id_: str) -> float:
-        return sum(max(0.0, left[each]) for each in told[id_])
+        return sum(left[each] for each in told[id_])
 
     chosen: list[str] = []
     for _ in range(min(_MOST_CHOSEN, len(found))):
@@ -129,7 +127,19 @@ def most_important(work: UnitOfWork, visible: Visibility, query: MemoryQuery) ->
     others = found.keys() - {*chosen}.union(*(told[id_] for id_ in chosen))
     if chosen:
         others = {id_ for id_ in others if found[id_].importance >= _TELLING or not found[id_].provenance}
-    return [found[id_] for id_ in (*chosen, *sorted(others, key=lambda id_: (id_ not in left, -value[id_], id_)))]
+    return [found[id_] for id_ in (*chosen, *sorted(others, key=lambda id_: (id_ not in facts, -value[id_], id_)))]
+
+
+def _find_told(summary: str, facts: Mapping[str, str]) -> list[str]:
+    """Ids of the facts that a summary consists of; none if the rest of it may be outdated, or said in other words."""
+    told = [id_ for id_, text in facts.items() if text in summary]
+    return told if sum(len(facts[id_]) for id_ in told) >= _COVERED * len(summary) else []
+
+
+def is_present(memory: Memory, now: datetime) -> bool:
+    """True for a memory that holds now: begun and not ended."""
+    has_begun = memory.valid_from is None or memory.valid_from <= now
+    return has_begun and (memory.valid_to is None or memory.valid_to > now)
 
 
 def lasting_value(memory: Memory, now: datetime) -> float:

@@ -3,17 +3,16 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import TypeVar
 
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import Engine
-from mnemic.engine.importance import most_important
+from mnemic.engine.importance import is_present, most_important
 from mnemic.engine.inputs import check_text
 from mnemic.engine.lasting_facts import live_entries, put_fitting
 from mnemic.engine.secrets import fact_without_secrets
 from mnemic.errors import BackendError, InvalidInputError
-from mnemic.model.item import Memory, Profile, ProfileEntry
+from mnemic.model.item import Profile, ProfileEntry
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Partition, Scope, check_unicode
 
@@ -86,12 +85,6 @@ def or_empty(engine: Engine, ask: Callable[[], _Answer], empty: _Answer) -> _Ans
         _log.warning("continuing without the profile (%s)", type(error).__name__)
         engine.observer.count("mnemic.profile.failure", kind=type(error).__name__)
         return empty
-
-
-def is_present(memory: Memory, now: datetime) -> bool:
-    """True for a memory that holds now: begun and not ended."""
-    has_begun = memory.valid_from is None or memory.valid_from <= now
-    return has_begun and (memory.valid_to is None or memory.valid_to > now)
 
 
 def check_profile_fact(engine: Engine, key: object, value: object) -> None:

@@ -147,6 +147,7 @@ def test_background_is_what_tells_most_and_says_nothing_twice(mnemic: Mnemic, pa
         return mnemic.remember(MARA, text, kind=kind, importance=importance).id
 
     nurse, diabetes = remember("User works as a nurse", 0.7), remember("User has diabetes", 0.7)
+    slept = remember("User slept well", 0.4)
     summary = remember("User works as a nurse. User has diabetes. User slept well.", 0.5, "summary")
     son = remember("User has a son", 0.8)
     trifle = remember("User tidied the desk", 0.4)
@@ -159,10 +160,12 @@ def test_background_is_what_tells_most_and_says_nothing_twice(mnemic: Mnemic, pa
             assert isinstance(old, Memory)
             work.memories.replace(replace(old, provenance=extracted), parts.terms(old.text), old.updated_at)
     assert [hit.id for hit in mnemic.recall(MARA, "")] == [summary, son]
-    mnemic.delete(MARA, summary)
-    assert {hit.id for hit in mnemic.recall(MARA, "", limit=3)} == {nurse, diabetes, son}
     clock = parts.clock
     assert isinstance(clock, Clock)
+    mnemic.feedback(MARA, slept, "outdated")
+    clock.turn(hours=1)
+    assert {hit.id for hit in mnemic.recall(MARA, "", limit=3)} == {nurse, diabetes, son}  # the summary is outdated
+    mnemic.delete(MARA, summary)
     clock.turn(days=1000)
     assert [hit.id for hit in mnemic.recall(MARA, "", limit=1)] == [son]
     recent = remember("User moved to Rome", 0.7)
