@@ -88,8 +88,8 @@ def with_use(memory: Memory) -> float:
     return min(1.0, memory.importance + USED) if memory.access_count else memory.importance
 
 
-_LEVELS = 0.9, 0.7, 0.0
-"""The newest memories of at least such importance are compared."""
+_LEVELS = 0.7, 0.0
+"""The newest memories of at least such importance are compared: the second only if the first are few."""
 
 _TRIFLE = 0.4
 """What is worth no more adds nothing to a summary. With 0.5, a reader found half of the other facts noise."""
@@ -103,11 +103,13 @@ _HALF_LIFE = timedelta(days=365)
 
 
 def most_important(work: UnitOfWork, visible: Visibility, query: MemoryQuery) -> list[Memory]:
-    """Memories of a query, up to three times its limit: first those that tell most of lasting value that is not told
+    """Memories of a query, up to twice its limit: first those that tell most of lasting value that is not told
     before, such as a summary of several facts; then others by their value, except trifles and what is told already.
     """
-    levels = [All((query.filter, Condition(("importance",), "gte", least))) for least in _LEVELS]
-    found = {each.id: each for level in levels for each in work.memories.list(visible, replace(query, filter=level))}
+    found: dict[str, Memory] = {}
+    for level in (All((query.filter, Condition(("importance",), "gte", least))) for least in _LEVELS):
+        if len(found) < (query.limit or 1):
+            found |= {each.id: each for each in work.memories.list(visible, replace(query, filter=level))}
     value = {id_: lasting_value(memory, query.now) for id_, memory in found.items()}
     at = query.as_of or query.known_at or query.now
     facts = {id_: each.text for id_, each in found.items() if not _is_told_elsewhere(each) and is_present(each, at)}

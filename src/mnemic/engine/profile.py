@@ -21,6 +21,7 @@ _log = logging.getLogger("mnemic.profile")
 MAX_KEY_CHARS = 100  # a key is a name such as `home.city`, and is part of every prompt
 MAX_VALUE_CHARS = 2000  # about 500 tokens: the profile is part of every prompt
 DYNAMIC_MEMORIES = 10  # shown with the profile in every prompt: a few hundred tokens
+_COMPARED = 15  # times as many are compared
 
 
 def profile_partition(scope: Scope) -> Partition:
@@ -64,7 +65,7 @@ def whole_profile(engine: Engine, scope: Scope) -> Profile:
     if scope.user is None and scope.session is None:
         return Profile((), ())
     visible = scope.visibility.at(Level.USER)
-    query = MemoryQuery(now=engine.clock.now(), limit=DYNAMIC_MEMORIES)
+    query = MemoryQuery(now=engine.clock.now(), limit=DYNAMIC_MEMORIES * _COMPARED)
     with engine.store.read() as work:
         static = live_entries(engine, work, profile_partition(scope))
         newest = work.memories.list(visible, replace(query, limit=DYNAMIC_MEMORIES // 2))

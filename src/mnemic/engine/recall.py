@@ -265,7 +265,7 @@ def _without_noise(engine: Engine, scored: scoring.Scored, order: Places) -> Pla
     return order[is_kept]
 
 
-_BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
+_BACKGROUND_SPARE = 20  # times as many are compared
 _WORD = re.compile(r"\w+")
 
 
