@@ -31,7 +31,7 @@ from mnemic.model.item import Chunk, Kind, Message, ProfileEntry, Role
 from mnemic.model.recall import ChatMessage, Citation, Context, Hit, Placement, Recall
 from mnemic.model.scope import Level, Scope
 from mnemic.ranking.digest import shortened_tokens
-from mnemic.ranking.silence import ABOUT_SUBJECT, is_about_user
+from mnemic.ranking.silence import is_about_user
 from mnemic.text.blocks import Excerpt, Language, documents_block, profile_block, working_block
 from mnemic.text.sanitise import neutralise_markers
 from mnemic.text.sentences import CUT_MARK, cut_at_sentence
@@ -421,7 +421,7 @@ def _drop_noise(
     if not question.is_judged or not asked:
         return found
     every = (*memory.hits, *documents.hits)
-    is_general = is_about_user(question.text) and all((hit.relevance or 0.0) < ABOUT_SUBJECT for hit in every)
+    is_general = is_about_user(question.text, max((hit.relevance or 0.0 for hit in every), default=0.0))
     if not is_general and deserves_memory(engine, question.search_text, asked[0], found):
         strong = {hit.id for hit in strong_enough(every, question.search_text, least_message=least_message)}
         memory, documents = (replace(each, hits=tuple(hit for hit in each.hits if hit.id in strong)) for each in found)

@@ -55,6 +55,7 @@ _CALCULATION = re.compile(r"(?=\D*\d)[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.
 _SUM = _pattern("sum")
 _CODE = _pattern("code")
 _ABOUT_USER = _pattern("about_user")
+_ONLY_ABOUT_USER = _pattern("only_about_user")
 _SEVERAL = _pattern("several")
 _DATE = _pattern("date")
 _NUMBER = _pattern("number")
@@ -167,9 +168,12 @@ def asks_nothing(text: str) -> bool:
     )
 
 
-def is_about_user(text: str) -> bool:
-    """True for a prompt that asks for what is known of the user in general: background answers it."""
-    return _ABOUT_USER.search(text) is not None
+def is_about_user(text: str, best: float) -> bool:
+    """True if a prompt asks for general knowledge of the user, so that background answers it. `best`: the relevance of
+    the best hit. A high one shows the subject of a prompt such as "What do you know about me and dogs?".
+    """
+    is_about = _ABOUT_USER.search(text) is not None
+    return (is_about and best < ABOUT_SUBJECT) or _ONLY_ABOUT_USER.search(text) is not None
 
 
 def asks_for_several(text: str) -> bool:

@@ -21,7 +21,7 @@ from mnemic.model.candidates import Scale
 from mnemic.model.item import Item
 from mnemic.model.recall import Hit, Recall
 from mnemic.model.scope import Scope, Visibility
-from mnemic.ranking.silence import Prompt, Sight, certainty, judge
+from mnemic.ranking.silence import Prompt, Sight, certainty, is_about_user, judge
 from mnemic_minilm import MODEL
 from tests.unit.engine.kit import ANNA, WordEmbedder
 
@@ -365,6 +365,26 @@ def test_a_blank_prompt_and_one_about_the_user_get_background_of_the_user_alone(
     found = real.context(berta, prompt).recall
     assert found.is_fallback
     assert [hit.text for hit in found.hits] == ["User likes green tea."]
+
+
+@pytest.mark.requirement("J-32", "R-42")
+@pytest.mark.parametrize(
+    "prompt, is_general",
+    [
+        ("What do you know about me?", True),
+        ("hi, what do you remember about me so far?", True),
+        ("Tell me about myself", True),
+        ("who am i", True),
+        ("Was weißt du über mich?", True),
+        ("你知道我什么？", True),
+        ("What do you know about me and dogs?", False),
+        ("What did Ana say about me?", False),
+        ("Who am I meeting tomorrow?", False),
+    ],
+)
+def test_only_a_prompt_with_a_subject_of_its_own_is_answered_by_a_near_hit(prompt: str, *, is_general: bool):
+    assert is_about_user(prompt, best=0.9) is is_general
+    assert is_about_user(prompt, best=0.1)
 
 
 @pytest.mark.requirement("N-16", "R-41")
