@@ -1,14 +1,13 @@
-"""Fits the heads that tell how much a fact will matter later, and reports in results/lasting.md, above its notes.
+"""Fits the heads that estimate the lasting value of a fact, and reports in results/lasting.md, above its notes.
 
     MNEMIC_DATA=path/to/data python benchmarks/fit/lasting.py [--keep]
 
-`keep_lasting.jsonl` has facts that are kept of labelled talks (`keep.py`), and a reader's grade of each: 3 for what
-whoever talks with this person should know from the first word, today and in a year; 2 for what lasts, but helps with
-some topics only; 1 for what helps for some weeks or in one narrow matter; 0 for what nobody would miss. Facts of months
-of talk were graded beside all others of the person, the rest alone. Facts of LongMemEval (MIT) are named by their
-message and the checksum of their text, and read again from the set. Each row is scored by a fit that saw nothing of its
-session, or nothing of its source. `--keep` writes `src/mnemic/text/facts/lasting.json`. Without MNEMIC_DATA nothing is
-done.
+`keep_lasting.jsonl` contains extracted facts of labelled conversations (`keep.py`), each with a reader's grade. 3:
+every conversation needs it, today and in a year (job, partner, illness). 2: it lasts, but only some topics need it.
+1: it helps for weeks, or with one matter. 0: it is worthless. Readers saw the facts of months of talk beside all
+others of the person, and other facts alone. A fact of LongMemEval (MIT) is identified by its message and a checksum,
+and its text is read from the set. Each row is measured with fits that did not see its session, or its source.
+`--keep` writes `src/mnemic/text/facts/lasting.json`. Without MNEMIC_DATA, the script does nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from mnemic.text.facts.worth import hash_words, keep_probability, measure_cues
 
 WEIGHTS = ROOT / "src" / "mnemic" / "text" / "facts" / "lasting.json"
 BEST = 3.0  # the highest grade
-RIDGE = 1.0
+RIDGE = 1.0  # 0.3, 0.5, 2 and 3 give the same order or a worse one
 
 
 def main() -> int:

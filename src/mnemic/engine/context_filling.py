@@ -168,11 +168,11 @@ class Filling:
         said = SameTexts()
         for hit in hits:
             item = hit.item
-            repeated = {*messages, *sources} if hit.kind == Kind.SUMMARY else messages
+            shown = messages | sources if hit.kind == Kind.SUMMARY else messages  # a summary repeats its facts
             if (
                 item.id in known
                 or item.id in sources
-                or (isinstance(item, Memory) and not repeated.isdisjoint(item.source_ids))
+                or (isinstance(item, Memory) and not shown.isdisjoint(item.source_ids))
                 or item.text in said
                 or self._asked.is_repeated_by(item)
             ):
@@ -182,7 +182,10 @@ class Filling:
             if chosen.takes(item, now):
                 usable.append(hit)
                 said.add(item.text)
-                (sources.update(item.source_ids) if isinstance(item, Memory) else messages.add(item.id))
+                if isinstance(item, Memory):
+                    sources.update(item.source_ids)
+                else:
+                    messages.add(item.id)
         return usable
 
     def _line(self, hit: Hit, rank: int, names: frozenset[str]) -> Line:

@@ -1,6 +1,6 @@
-"""Estimates how much facts and memories are worth keeping, and scores their importance: 0.5, plus what two learned
-heads say of their lasting value. Personal and dated facts gain a little, and so does what is repeated or used. Lists
-the most important memories.
+"""Estimates whether facts are worth keeping, sets the importance of extracted facts, and selects the most important
+memories. An extracted fact starts at 0.5. It gains up to 0.4 for its lasting value, which two learned heads estimate,
+and a little if it is personal, dated, repeated on another day or used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,13 @@ MOST = 0.9
 """Limit for extracted facts; what a person enters is 1.0."""
 
 PERSONAL, DATED, CONFIRMED, USED = 0.1, 0.05, 0.1, 0.1
+"""Bonuses. Larger ones for slots and dates agree less with readers (`benchmarks/results/lasting.md`)."""
+
 LEAST_LASTING = 0.3
-"""Half of the facts that nobody would miss are below it, and get no bonus."""
+"""A third of the facts that readers call worthless have a lower lasting value. Such facts get no bonus."""
 
 LASTING = 0.8
-"""Bonus per unit of lasting value above that, so that the most lasting facts reach the limit."""
+"""Bonus per unit of lasting value above `LEAST_LASTING`. The best facts have 0.8 and reach the limit."""
 
 _PERSONAL = (Kind.PREFERENCE, Kind.PERSONA)
 
@@ -89,22 +91,24 @@ def with_use(memory: Memory) -> float:
 
 
 _LEVELS = 0.7, 0.0
-"""The newest memories of at least such importance are compared: the second only if the first are few."""
+"""Minimum importance of the memories to read. The second read is skipped if the first one returns enough."""
 
 _TRIFLE = 0.4
-"""What is worth no more adds nothing to a summary. With 0.5, a reader found half of the other facts noise."""
+"""Lasting value that counts as nothing. With 0.5, summaries lose to single facts, of which readers call half noise."""
 
-_TELLING = 0.6
-"""Extracted facts need this importance to be told beside the chosen memories."""
+_LEAST_SINGLE = 0.6
+"""Minimum importance of an extracted fact that adds nothing by `_TRIFLE`, as for eviction (`kept_importance`)."""
 
-_MOST_CHOSEN = 12
-_COVERED = 0.9  # of a summary's characters; the others are full stops
+_MOST_CHOSEN = 12  # more than a context or a profile shows
+_COVERED = 0.9  # share of a summary's characters that its facts must have; full stops and spaces are the rest
 _HALF_LIFE = timedelta(days=365)
+"""Of the factors that were compared (none, two years, one year, four months), a year agrees best with readers."""
 
 
 def most_important(work: UnitOfWork, visible: Visibility, query: MemoryQuery) -> list[Memory]:
-    """Memories of a query, up to twice its limit: first those that tell most of lasting value that is not told
-    before, such as a summary of several facts; then others by their value, except trifles and what is told already.
+    """The memories of a query that together contain the most lasting value, best first, up to twice its limit. A
+    summary counts as the facts in it, and each fact counts once. Other facts follow, by value, except extracted trifles
+    and those of a chosen summary.
     """
     found: dict[str, Memory] = {}
     for level in (All((query.filter, Condition(("importance",), "gte", least))) for least in _LEVELS):
@@ -112,12 +116,12 @@ def most_important(work: UnitOfWork, visible: Visibility, query: MemoryQuery) ->
             found |= {each.id: each for each in work.memories.list(visible, replace(query, filter=level))}
     value = {id_: lasting_value(memory, query.now) for id_, memory in found.items()}
     at = query.as_of or query.known_at or query.now
-    facts = {id_: each.text for id_, each in found.items() if not _is_told_elsewhere(each) and is_present(each, at)}
-    told = {id_: [id_] if id_ in facts else _find_told(memory.text, facts) for id_, memory in found.items()}
+    facts = {id_: each.text for id_, each in found.items() if not _is_repetition(each) and is_present(each, at)}
+    parts = {id_: [id_] if id_ in facts else _find_facts(memory.text, facts) for id_, memory in found.items()}
     left = {id_: max(0.0, value[id_] - _TRIFLE) for id_ in facts}
 
     def gain(id_: str) -> float:
-        return sum(left[each] for each in told[id_])
+        return sum(left[each] for each in parts[id_])
 
     chosen: list[str] = []
     for _ in range(min(_MOST_CHOSEN, len(found))):
@@ -125,17 +129,17 @@ def most_important(work: UnitOfWork, visible: Visibility, query: MemoryQuery) ->
         if gain(best) <= 0.0:
             break
         chosen.append(best)
-        left |= dict.fromkeys(told[best], 0.0)
-    others = found.keys() - {*chosen}.union(*(told[id_] for id_ in chosen))
+        left |= dict.fromkeys(parts[best], 0.0)
+    others = found.keys() - {*chosen}.union(*(parts[id_] for id_ in chosen))
     if chosen:
-        others = {id_ for id_ in others if found[id_].importance >= _TELLING or not found[id_].provenance}
+        others &= {id_ for id_ in facts if found[id_].importance >= _LEAST_SINGLE or not found[id_].provenance}
     return [found[id_] for id_ in (*chosen, *sorted(others, key=lambda id_: (id_ not in facts, -value[id_], id_)))]
 
 
-def _find_told(summary: str, facts: Mapping[str, str]) -> list[str]:
-    """Ids of the facts that a summary consists of; none if the rest of it may be outdated, or said in other words."""
-    told = [id_ for id_, text in facts.items() if text in summary]
-    return told if sum(len(facts[id_]) for id_ in told) >= _COVERED * len(summary) else []
+def _find_facts(summary: str, facts: Mapping[str, str]) -> list[str]:
+    """Ids of the facts in a summary. Empty if it contains more than these facts, which may be outdated."""
+    found = [id_ for id_, text in facts.items() if text in summary]
+    return found if sum(len(facts[id_]) for id_ in found) >= _COVERED * len(summary) else []
 
 
 def is_present(memory: Memory, now: datetime) -> bool:
@@ -149,8 +153,8 @@ def lasting_value(memory: Memory, now: datetime) -> float:
     return memory.importance * 0.5 ** max(0.0, (now - memory.observed_at) / _HALF_LIFE)
 
 
-def _is_told_elsewhere(memory: Memory) -> bool:
-    """True for a summary, which repeats facts, and for what is in every prompt."""
+def _is_repetition(memory: Memory) -> bool:
+    """True for a summary, which repeats facts, and for a standing order, which is in every prompt anyway."""
     slot, _ = slot_in(memory.bookkeeping) or ("", "")
     return memory.kind is Kind.SUMMARY or is_for_any_prompt(slot)
 

@@ -21,7 +21,7 @@ _log = logging.getLogger("mnemic.profile")
 MAX_KEY_CHARS = 100  # a key is a name such as `home.city`, and is part of every prompt
 MAX_VALUE_CHARS = 2000  # about 500 tokens: the profile is part of every prompt
 DYNAMIC_MEMORIES = 10  # shown with the profile in every prompt: a few hundred tokens
-_COMPARED = 15  # times as many are compared
+_COMPARED = 15  # memories to compare for each one that is shown
 
 
 def profile_partition(scope: Scope) -> Partition:

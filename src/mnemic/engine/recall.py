@@ -265,7 +265,7 @@ def _without_noise(engine: Engine, scored: scoring.Scored, order: Places) -> Pla
     return order[is_kept]
 
 
-_BACKGROUND_SPARE = 20  # times as many are compared
+_COMPARED = 20  # memories to compare for each one that is shown
 _WORD = re.compile(r"\w+")
 
 
@@ -523,7 +523,7 @@ def background(engine: Engine, visible: Visibility, question: Question) -> tuple
     now, chosen = engine.clock.now(), Selection(question)
     limit = min(question.limit or engine.settings.fallback_limit, engine.settings.fallback_limit)
     with engine.store.read() as work:
-        found = most_important(work, visible, replace(question.memory_query(now), limit=limit * _BACKGROUND_SPARE))
+        found = most_important(work, visible, replace(question.memory_query(now), limit=limit * _COMPARED))
     shown = [memory for memory in found if not memory.flags and chosen.takes(memory, now)][:limit]
     values = [lasting_value(memory, now) for memory in shown]
     parts = [Contribution("importance", value, 1.0, value) for value in values]

@@ -86,19 +86,12 @@ def _round_digits(number: float | decimal.Decimal) -> str:
 
 def _write_decimals(number: Fraction) -> str | None:
     """The decimal number that a fraction is; None when it has no end, or a far one."""
-    rest, places = number.denominator, 0
-    while rest % 10 == 0:
-        rest, places = rest // 10, places + 1
-    while rest % 2 == 0:
-        rest, places = rest // 2, places + 1
-    while rest % 5 == 0:
-        rest, places = rest // 5, places + 1
-    if rest != 1 or places > 2 * DIGITS:
+    context = decimal.Context(MAX_BITS, traps=[decimal.Inexact])  # more digits than a number within the bounds has
+    try:
+        value = context.divide(decimal.Decimal(number.numerator), decimal.Decimal(number.denominator))
+    except decimal.Inexact:
         return None
-    scaled = abs(number.numerator) * 10**places // number.denominator
-    whole, part = divmod(scaled, 10**places)
-    sign = "-" if number < 0 else ""
-    return f"{sign}{whole:,}.{part:0{places}}".rstrip("0").rstrip(".")
+    return None if -cast("int", value.as_tuple().exponent) > 2 * DIGITS else f"{value:,f}"
 
 
 def _to_python(expression: str) -> str:

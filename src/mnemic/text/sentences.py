@@ -89,7 +89,7 @@ def _cuts(text: str, start: int, end: int) -> Iterator[int]:
 
 def _items(text: str, start: int, end: int) -> list[int]:
     """Offsets of the further items of a list within the block: "1) milk 2) bread"."""
-    found = list(_ITEM.finditer(text, start, end))
+    found = list(_ITEM.finditer(text, start, end)) if ") " in text else []
     numbers = {int(item[1]) for item in found}
     return [item.start() for item in found if int(item[1]) - 1 in numbers]
 

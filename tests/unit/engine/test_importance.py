@@ -152,7 +152,7 @@ def test_background_is_what_tells_most_and_says_nothing_twice(mnemic: Mnemic, pa
     son = remember("User has a son", 0.8)
     trifle = remember("User tidied the desk", 0.4)
     empty = remember("mara: good morning", 0.4, "summary")
-    assert [hit.id for hit in mnemic.recall(MARA, "")] == [summary, son, trifle, empty]
+    assert [hit.id for hit in mnemic.recall(MARA, "")] == [summary, son, trifle]
     extracted = (Provenance("m1", 0, 5, "extract", "rules-1", 1.0),)
     with parts.store.write() as work:
         for id_ in (trifle, empty):

@@ -127,7 +127,7 @@ def state_slot(text: str, slot: str, value: str) -> str:
 
 
 EXTRACTOR = "extract"
-VERSION = "rules-17"
+VERSION = "rules-18"
 """What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3

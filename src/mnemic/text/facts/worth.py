@@ -11,8 +11,8 @@ pass, and the other head judges what the inner layers hold of them.
 Another one (`pieces.json`, `benchmarks/fit/pieces.py`) tells which pieces of a fact a note would not hold: openings,
 asides, comments, and consequences of the moment.
 
-A last pair (`lasting.json`, `benchmarks/fit/lasting.py`) tells how much a fact will matter in a year and in any
-conversation: a family, a job and an illness more than a hobby, and this more than an errand.
+A last pair (`lasting.json`, `benchmarks/fit/lasting.py`) estimates the lasting value of a fact: a job or an illness has
+more than a hobby, and a hobby more than an errand.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def keep_probability(
 def lasting_probability(
     texts: Sequence[str], kinds: Sequence[Kind], vectors: Vectors | None = None, space: Space | None = None
 ) -> Doubles:
-    """How much each fact will matter later, `(n,)`, 0..1: a third for use within weeks or in one narrow matter, two
-    thirds for lasting use in some conversations, 1 for use in any. Arguments as for `keep_probability`.
+    """The lasting value of each fact, `(n,)`, 0..1. 1: any conversation needs it for years. 2/3: it lasts, but only
+    some topics need it. 1/3: it helps for weeks, or with one matter. Arguments as for `keep_probability`.
     """
     return _judge(read_heads("lasting.json"), texts, kinds, vectors, space, None)
 
